@@ -1,0 +1,1 @@
+"""Speed and scale, measured in pairs."""

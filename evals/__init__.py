@@ -1,0 +1,1 @@
+"""Retrieval quality: loaders, runs, expected figures."""

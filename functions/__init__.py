@@ -1,0 +1,1 @@
+"""One folder a Lambda function, a thin handler in each."""

@@ -1,0 +1,1 @@
+"""The retrieval core: everything the product knows, without its edges."""

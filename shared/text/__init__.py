@@ -1,0 +1,1 @@
+"""Text as it is stored and as it is searched: the one normaliser."""
