@@ -1,0 +1,1 @@
+"""The invented firm that the demo and the tests search: its files, its people and its walls."""
