@@ -123,6 +123,8 @@ document_versions = sa.Table(
     sa.Column("title", sa.Text, nullable=False),
     sa.Column("mime", sa.Text, nullable=False),
     sa.Column("size_bytes", sa.BigInteger, nullable=False),
+    # What was read from this version (type, language, date, identifiers); the document shows its latest final's.
+    sa.Column("facts", Json, nullable=False, server_default="{}"),
     # Set when every row of the version is in the index.
     sa.Column("indexed_at", Moment),
     created_at(),

@@ -27,6 +27,8 @@ ingest_state = sa.Table(
     # Hash of what the stage worked on: the same input and producer need no second run.
     sa.Column("input_sha256", sa.Text),
     sa.Column("status", sa.Text, nullable=False),
+    # What the stage handed on, ids and storage keys only: a later run goes on from here.
+    sa.Column("result", Json, nullable=False, server_default="{}"),
     sa.Column("attempts", sa.Integer, nullable=False, server_default="0"),
     sa.Column("next_try_at", Moment),
     sa.Column("claimed_at", Moment),
