@@ -1,0 +1,1 @@
+"""The outside world, a small protocol each: models, storage, secrets."""

@@ -1,0 +1,1 @@
+"""Embedding models: one protocol, and the adapters that fulfil it."""
