@@ -80,6 +80,10 @@ class MisconfiguredError(PermanentError):
     """A setting is missing or contradicts another."""
 
 
+class StoredObjectMissingError(PermanentError):
+    """The object store no longer holds what the database refers to."""
+
+
 class UnreadableFileError(PermanentError):
     """The file is broken."""
 

@@ -1,0 +1,70 @@
+"""A bucket as an object store."""
+
+from __future__ import annotations
+
+from typing import Any, BinaryIO, cast
+from urllib.parse import quote
+
+from shared.errors import EngineUnavailableError, StoredObjectMissingError
+from shared.providers.storage.base import checked_key
+
+_MISSING = {"NoSuchKey", "404", "NotFound"}
+
+
+class S3Store:
+    """Bytes in one bucket; the client (boto3 "s3") is made in the composition root and handed in."""
+
+    def __init__(self, client: Any, bucket: str) -> None:
+        self._client = client
+        self._bucket = bucket
+
+    def put(self, key: str, content: bytes) -> None:
+        """Store `content` under `key`; S3 shows an object only when it is whole."""
+        self._call("put_object", key, Body=content)
+
+    def get(self, key: str) -> bytes:
+        """Return the bytes stored under `key`."""
+        with self.open(key) as body:
+            return body.read()
+
+    def open(self, key: str) -> BinaryIO:
+        """Return the body as a stream."""
+        return cast("BinaryIO", self._call("get_object", key)["Body"])
+
+    def exists(self, key: str) -> bool:
+        """Return whether the bucket holds `key`."""
+        try:
+            self._call("head_object", key)
+        except StoredObjectMissingError:
+            return False
+        return True
+
+    def presigned_url(self, key: str, *, file_name: str, expires_s: int) -> str | None:
+        """Return an address that serves the bytes under `file_name` (RFC 6266, any letters) until it expires."""
+        parameters = {
+            "Bucket": self._bucket,
+            "Key": checked_key(key),
+            "ResponseContentDisposition": content_disposition(file_name),
+        }
+        return str(self._client.generate_presigned_url("get_object", Params=parameters, ExpiresIn=expires_s))
+
+    def _call(self, operation: str, key: str, **arguments: Any) -> dict[str, Any]:
+        from botocore.exceptions import BotoCoreError, ClientError  # noqa: PLC0415 - only where a bucket is used
+
+        try:
+            answer = getattr(self._client, operation)(Bucket=self._bucket, Key=checked_key(key), **arguments)
+        except ClientError as error:
+            code = str(error.response.get("Error", {}).get("Code"))
+            if code in _MISSING:
+                raise StoredObjectMissingError(f"nothing is stored under {key}") from error
+            raise EngineUnavailableError(f"the bucket refused {operation} of {key}: {code}") from error
+        except BotoCoreError as error:
+            raise EngineUnavailableError(f"the bucket is away: {type(error).__name__}") from error
+        return cast("dict[str, Any]", answer)
+
+
+def content_disposition(file_name: str) -> str:
+    """Return the header that makes every browser save under `file_name`, also "Begründung – Anlage K1.pdf"."""
+    clean = "".join(c for c in file_name if c.isprintable()).replace("/", "_").replace("\\", "_") or "file"
+    plain = clean.encode("ascii", "replace").decode().replace("?", "_").replace('"', "_")
+    return f"attachment; filename=\"{plain}\"; filename*=UTF-8''{quote(clean, safe='')}"
