@@ -151,12 +151,13 @@ class Firm(_Model):
 class Expected(_Model):
     """What one person's result list must hold.
 
-    `top`: one of these stands first (empty: no claim). `present`: all of these are in the list.
-    `absent`: none of these are; an entry that ends in "/" stands for everything below it.
+    `top`: one of these stands first (empty: no claim). `present`: of each group at least one file is in the
+    list; the drafts of one contract are a group, because they may be shown as one document. `absent`: none of
+    these is; an entry that ends in "/" stands for everything below it.
     """
 
     top: tuple[str, ...]
-    present: tuple[str, ...]
+    present: tuple[tuple[str, ...], ...]
     absent: tuple[str, ...]
 
     def failures(self, found: Sequence[Sequence[str]]) -> list[str]:
@@ -164,13 +165,13 @@ class Expected(_Model):
 
         `found` holds, hit by hit in rank order, the files that the hit cites.
         """
-        cited = [file for hit in found for file in hit]
+        cited = {file for hit in found for file in hit}
         first = set(found[0]) if found else set[str]()
         missing_top = [f"none of {list(self.top)} is first, but {sorted(first)}"]
         return [
             *(missing_top if self.top and first.isdisjoint(self.top) else []),
-            *(f"{file} is missing" for file in self.present if file not in cited),
-            *(f"{file} must not be shown" for file in cited if self._is_absent(file)),
+            *(f"{' or '.join(group)} is missing" for group in self.present if not set(group) & cited),
+            *(f"{file} must not be shown" for file in sorted(cited) if self._is_absent(file)),
         ]
 
     def _is_absent(self, file: str) -> bool:
