@@ -19,6 +19,7 @@ from pathlib import Path
 import pg8000.dbapi
 
 from local.ports import LOOPBACK
+from local.private_file import write_private
 from local.processes import ProcessMark, RunAs, StartError, find_by_argument, is_alive, spawn, stop, tail
 from local.waiting import wait_until
 
@@ -157,7 +158,7 @@ def _make(cluster: PostgresCluster, run_as: RunAs | None) -> None:
     shutil.rmtree(draft, ignore_errors=True)
     draft.mkdir(parents=True, mode=0o700)
     password_file = draft.parent / f"{draft.name}.password"
-    _write_private(password_file, secrets.token_urlsafe(24))
+    write_private(password_file, secrets.token_urlsafe(24).encode())
     if run_as is not None:
         os.chown(draft, run_as.uid, run_as.gid)
         os.chown(password_file, run_as.uid, run_as.gid)
@@ -193,12 +194,6 @@ def _make(cluster: PostgresCluster, run_as: RunAs | None) -> None:
         os.chown(password_file, os.geteuid(), os.getegid())
     password_file.rename(cluster.password_file)
     draft.rename(cluster.data)
-
-
-def _write_private(path: Path, text: str) -> None:
-    path.unlink(missing_ok=True)
-    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="ascii") as file:
-        file.write(text + "\n")
 
 
 def _program(name: str) -> Path:

@@ -31,6 +31,8 @@ print(child.pid)
 child.returncode = 0
 """
 
+_LOG_BYTES = 5_000_000  # a longer log makes room for a new one when its part starts
+
 # The start is counted from the boot time, which the system corrects by a second now and then.
 _START_TOLERANCE_S = 2.0
 
@@ -69,6 +71,8 @@ def spawn(
     Raises `StartError` when the program does not start or has ended before it could be looked at.
     """
     log.parent.mkdir(parents=True, exist_ok=True)
+    if log.exists() and log.stat().st_size > _LOG_BYTES:
+        log.replace(log.with_name(f"{log.name}.1"))
     # A prefix (setpriv) changes the user itself, because it must still be root when it starts.
     user = None if run_as is None or run_as.prefix else run_as
     job = {
@@ -127,7 +131,7 @@ def find_by_argument(argument: str, *, program: str) -> list[ProcessMark]:
         command = info["cmdline"] or []
         if info["status"] == psutil.STATUS_ZOMBIE or argument not in command[1:]:
             continue
-        if program in Path(command[0]).name:
+        if program in Path(command[0]).name.lower():
             found[info["pid"]] = (info["ppid"], info["create_time"])
     return [ProcessMark(pid, started) for pid, (parent, started) in found.items() if parent not in found]
 

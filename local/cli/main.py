@@ -1,0 +1,54 @@
+"""The command group `ki`.
+
+A command's module is imported when the command runs, so that `ki --help` stays quick. Each module defines
+`command`, a click command that ends through `local.cli.output.reporting` and takes `--json`.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import NamedTuple
+
+import click
+
+
+class _Entry(NamedTuple):
+    name: str
+    module: str
+    summary: str
+
+
+COMMANDS = (
+    _Entry("up", "local.cli.up", "Start the local stack; starts only what does not run, keeps the data."),
+    _Entry("down", "local.cli.down", "Stop the local stack; the data stay."),
+    _Entry("status", "local.cli.status", "Show what runs and where."),
+    _Entry("token", "local.cli.token", "Print a token of the local issuer."),
+)
+
+
+class _LazyGroup(click.Group):
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
+        return [entry.name for entry in COMMANDS]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        for entry in COMMANDS:
+            if entry.name == cmd_name:
+                command: click.Command = importlib.import_module(entry.module).command
+                return command
+        return None
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        with formatter.section("Commands"):
+            formatter.write_dl([(entry.name, entry.summary) for entry in COMMANDS])
+
+
+@click.group(cls=_LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+def main() -> None:
+    """Knowledge Index on one machine.
+
+    Exit codes: 0 done, 1 the answer is "no" or some inputs failed, 2 wrong use, 3 an engine is away.
+    """
+
+
+if __name__ == "__main__":
+    main()

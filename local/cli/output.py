@@ -1,0 +1,69 @@
+"""How every command answers: one JSON document or text on stdout, errors on stderr, and the exit code."""
+
+from __future__ import annotations
+
+import functools
+import json
+import sys
+from collections.abc import Callable
+from enum import IntEnum
+from typing import Any, NoReturn, ParamSpec
+
+import click
+
+from local.processes import StartError
+from shared.errors import InvalidRequestError, KnowledgeIndexError, TransientError
+
+P = ParamSpec("P")
+
+
+class ExitCode(IntEnum):
+    """What the shell gets."""
+
+    DONE = 0
+    NO = 1  # the answer is "no", or some inputs failed
+    WRONG_USE = 2
+    ENGINE_AWAY = 3
+
+
+json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document and nothing else.")
+
+
+def emit(document: Any, *, as_json: bool, text: str | None = None) -> None:
+    """Print the answer: the document as JSON, or `text` for people (the indented document without one)."""
+    if as_json:
+        click.echo(json.dumps(document, ensure_ascii=False, default=str))
+    else:
+        click.echo(text if text is not None else json.dumps(document, ensure_ascii=False, indent=2, default=str))
+
+
+def note(message: str) -> None:
+    """Tell what goes on, on stderr."""
+    click.echo(message, err=True)
+
+
+def reporting(command: Callable[P, ExitCode | None]) -> Callable[P, NoReturn]:
+    """Return the command as click runs it: its result, or its error, becomes the exit code.
+
+    With `--json` an error is a JSON document on stdout, too. Put it below the options, above the function.
+    """
+
+    @functools.wraps(command)
+    def run(*args: P.args, **kwargs: P.kwargs) -> NoReturn:
+        try:
+            code = command(*args, **kwargs) or ExitCode.DONE
+        except (KnowledgeIndexError, StartError) as error:
+            code = exit_code_of(error)
+            if kwargs.get("as_json"):
+                emit({"error": {"type": type(error).__name__, "message": str(error)}}, as_json=True)
+            note(f"Error: {error}")
+        sys.exit(code)
+
+    return run
+
+
+def exit_code_of(error: Exception) -> ExitCode:
+    """Return the exit code of an error."""
+    if isinstance(error, StartError | TransientError):
+        return ExitCode.ENGINE_AWAY
+    return ExitCode.WRONG_USE if isinstance(error, InvalidRequestError) else ExitCode.NO

@@ -1,0 +1,1 @@
+"""The edge of the core: composition root, requests, identity, errors, observability."""
