@@ -23,6 +23,8 @@ COMMANDS = (
     _Entry("down", "local.cli.down", "Stop the local stack; the data stay."),
     _Entry("status", "local.cli.status", "Show what runs and where."),
     _Entry("token", "local.cli.token", "Print a token of the local issuer."),
+    _Entry("search", "local.cli.search", "Find passages, as one person sees them."),
+    _Entry("filter", "local.cli.filter", "List documents by their facts."),
 )
 
 

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import time
-
 import click
 
-from local import stack
 from local.cli.output import ExitCode, emit, json_option, reporting
-from local.issuer import DEFAULT_TTL_S, subject_of
-from shared.errors import InvalidRequestError
+from local.issuer import DEFAULT_TTL_S
+from local.sign_in import sign_in
 
 
 @click.command("token")
@@ -21,18 +18,13 @@ from shared.errors import InvalidRequestError
 @reporting
 def command(*, email: str, groups: tuple[str, ...], admin: bool, ttl_s: float, as_json: bool) -> ExitCode:
     """Print a token of the local issuer, verified like that of any other issuer."""
-    name, at, domain = email.partition("@")
-    if not (name and at and domain):
-        raise InvalidRequestError(f"--as wants an e-mail address, not {email!r}", field="as")
-    subject = subject_of(email)
-    now = time.time()
-    token = stack.issuer().issue(subject, email=email, groups=groups, admin=admin, ttl_s=ttl_s, issued_at=now)
+    person = sign_in(email, groups, admin=admin, ttl_s=ttl_s)
     answer = {
-        "token": token,
-        "subject": subject,
+        "token": person.token,
+        "subject": person.subject,
         "email": email,
-        "groups": list(groups),
-        "expires_at": int(now + ttl_s),
+        "groups": list(person.groups),
+        "expires_at": person.expires_at,
     }
-    emit(answer, as_json=as_json, text=token)
+    emit(answer, as_json=as_json, text=person.token)
     return ExitCode.DONE
