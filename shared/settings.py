@@ -93,6 +93,9 @@ class Database(_Section):
     url: str | None
     pool_size: int = Field(ge=1)
     statement_timeout_ms: int = Field(ge=1)
+    # A transaction pooler (RDS Proxy) takes no start-up parameters: the role must carry the time limit then, and
+    # reads run in transactions.
+    pooler: Literal["none", "transaction"]
     iam_auth: bool
 
 
@@ -198,7 +201,7 @@ def _parse(section: str, field: str, name: str, value: str) -> Any:
     known = getattr(model, "model_fields", {})
     if field not in known:
         raise MisconfiguredError(f"{name}: section {section!r} has no setting {field!r}")
-    if value == "" or value == "null":
+    if value in {"", "null"}:
         return None if type(None) in _members(known[field].annotation) else value
     if value[:1] in "[{":
         try:
