@@ -76,6 +76,15 @@ class IndexMappingError(PermanentError):
     """The live index does not fit the configured mapping."""
 
 
+class IndexRequestError(PermanentError):
+    """The index refused a request; this is a fault of the product."""
+
+    def __init__(self, message: str, *, reason: str | None = None) -> None:
+        super().__init__(message)
+        # The engine's own words. They can quote a query: for a developer's eyes, never for an answer or a log.
+        self.reason = reason
+
+
 class MisconfiguredError(PermanentError):
     """A setting is missing or contradicts another."""
 
