@@ -20,6 +20,9 @@ from shared.providers.embedding.e5_weights import E5Weights, Floats
 SMOOTHING = 0.7
 """How far outlying activations are moved into the weights (SmoothQuant, Xiao et al. 2022). Of 0.5 to 1.0 the best."""
 
+GELU_DEPTH = 0.17
+"""GELU is nowhere smaller than the negative of this."""
+
 _CONTRIB = "com.microsoft"
 _OPSET = 20
 _IR = 10
@@ -97,7 +100,7 @@ class _Builder:
             weights.matrix(f"{prefix}fi.w", outputs=inner, inputs=width),
             weights.vector(f"{prefix}fi.b", size=inner),
         )
-        down = self._projection(
+        down = self._projection_of_gelu(
             self._node("Gelu", [up], f"{layer}.gelu", contrib=True),
             f"{layer}.down",
             weights.matrix(f"{prefix}fo.w", outputs=width, inputs=inner),
@@ -130,24 +133,50 @@ class _Builder:
             return self._node("Add", [product, bias_name], name)
         smoothing = smoothing_factors(self._ranges[name], matrix)
         codes, scales = quantised(matrix * smoothing[:, None])
-        source = self._node(
-            "Mul",
-            [source, self._constant(f"{name}.smoothing", (1 / smoothing).astype(smoothing.dtype))],
-            f"{name}.smooth",
-        )
-        zeros = (scales * 0).astype(codes.dtype)
+        divisor = self._constant(f"{name}.smoothing", (1 / smoothing).astype(np.float32))
         operands = [
-            source,
+            self._node("Mul", [source, divisor], f"{name}.smooth"),
             self._constant(f"{name}.weight", codes),
             self._constant(f"{name}.scale", scales),
-            self._constant(f"{name}.zero", zeros),
+            self._constant(f"{name}.zero", np.zeros(len(scales), dtype=np.int8)),
             bias_name,
         ]
         return self._node("DynamicQuantizeMatMul", operands, name, contrib=True)
 
-    def _constant(self, name: str, values: NDArray[Any]) -> str:
+    def _projection_of_gelu(self, source: str, name: str, matrix: Floats, bias: Floats) -> str:
+        """Multiply what GELU gave, with a range for each token.
 
-        self._constants.append(numpy_helper.from_array(values, name))
+        A few tokens carry values thirty times larger than all others, so one range for the tensor would leave two or
+        three bits to the rest. GELU never falls below -0.17: that end is fixed, and its share of the product is a
+        constant of each output, which goes into the bias.
+        """
+        if self._ranges is None:
+            return self._projection(source, name, matrix, bias)
+        codes, scales = quantised(matrix)
+        shift = self._constant(f"{name}.shift", np.float32(GELU_DEPTH))
+        shifted_bias = bias - np.float32(GELU_DEPTH) * (codes.astype(np.float32) * scales).sum(axis=0)
+        axes = self._constant(f"{name}.axes", np.array([-1], dtype=np.int64))
+        largest = self._node("ReduceMax", [source, axes], f"{name}.largest", keepdims=1)
+        span = self._node("Add", [largest, shift], f"{name}.span")
+        step = self._node("Mul", [span, self._constant(f"{name}.levels", np.float32(1 / 255))], f"{name}.step")
+        per_unit = self._node("Reciprocal", [step], f"{name}.per_unit")
+        lifted = self._node("Mul", [per_unit, shift], f"{name}.lifted")
+        half = self._node("Add", [lifted, self._constant(f"{name}.half", np.float32(0.5))], f"{name}.rounding")
+        scaled = self._node("Mul", [source, per_unit], f"{name}.scaled")
+        levels = self._node("Add", [scaled, half], f"{name}.levelled")
+        operands = [
+            self._node("Cast", [levels], f"{name}.levels8", to=TensorProto.UINT8),
+            self._constant(f"{name}.weight", codes),
+            self._constant(f"{name}.one", np.float32(1)),
+            self._constant(f"{name}.scale", scales),
+        ]
+        product = self._node("MatMulIntegerToFloat", operands, f"{name}.product", contrib=True)
+        in_units = self._node("Mul", [product, step], f"{name}.units")
+        return self._node("Add", [in_units, self._constant(f"{name}.bias", shifted_bias.astype(np.float32))], name)
+
+    def _constant(self, name: str, values: NDArray[Any] | np.float32) -> str:
+
+        self._constants.append(numpy_helper.from_array(np.asarray(values), name))
         return name
 
     def _node(self, operator: str, inputs: list[str], *outputs: str, contrib: bool = False, **attributes: Any) -> str:

@@ -10,7 +10,7 @@ QUERY_PREFIX = "query: "
 PASSAGE_PREFIX = "passage: "
 """The two prefixes the model was trained with (Wang et al. 2024, arXiv 2402.05672)."""
 
-GRAPH_VERSION = "1"
+GRAPH_VERSION = "2"
 """Changes whenever the built graph gives other vectors; part of the signature and of the kept file's name."""
 
 INPUT = "embedded"
