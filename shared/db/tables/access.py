@@ -47,6 +47,9 @@ source_group_members = sa.Table(
     sa.Column("group_principal", sa.Text, nullable=False),
     sa.Column("member_principal", sa.Text, nullable=False),
     sa.PrimaryKeyConstraint("source_id", "group_principal", "member_principal"),
+    # A source can put people and groups into groups; it can never hand out a role.
+    sa.CheckConstraint("group_principal like 'group:_%'", name="group_is_group"),
+    sa.CheckConstraint("member_principal ~ '^(user|username|group):.'", name="member_is_user_or_group"),
     sa.Index("ix_source_group_members_member", "member_principal", postgresql_include=["group_principal"]),
 )
 

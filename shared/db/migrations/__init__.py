@@ -1,0 +1,1 @@
+"""Schema migrations, run in process by `shared.db.migrate`."""
