@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 import time
 from collections.abc import Callable
@@ -63,9 +64,11 @@ def retry_after_s(header: str | None, *, now: datetime | None = None) -> float |
     if not header:
         return None
     try:
-        return max(float(header), 0.0)
+        seconds = float(header)
     except ValueError:
         pass
+    else:
+        return max(seconds, 0.0) if math.isfinite(seconds) else None
     try:
         moment = parsedate_to_datetime(header)
     except ValueError:

@@ -64,7 +64,7 @@ class S3Store:
 
 
 def content_disposition(file_name: str) -> str:
-    """Return the header that makes every browser save under `file_name`, also "Begründung – Anlage K1.pdf"."""
+    """Return the header that makes every browser save under `file_name`, umlauts and dashes included."""
     clean = "".join(c for c in file_name if c.isprintable()).replace("/", "_").replace("\\", "_") or "file"
     plain = clean.encode("ascii", "replace").decode().replace("?", "_").replace('"', "_")
     return f"attachment; filename=\"{plain}\"; filename*=UTF-8''{quote(clean, safe='')}"
