@@ -76,9 +76,11 @@ class _Connection(BaseHTTPRequestHandler):
 
     def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
         """Answer what is not HTTP enough to be a request."""
+        del message, explain  # they quote the request
         self.close_connection = True
+        self.request_version = self.protocol_version  # not yet read from the request
         status = HTTPStatus(code)
-        self._write(problem(status, explain or message or status.phrase))
+        self._write(problem(status, f"{status.description or status.phrase}."))
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002
         """Log nothing: the gateway logs each request, without its query."""

@@ -191,11 +191,15 @@ def _ensure_serving(layout: Layout, state: StackState, env: Mapping[str, str]) -
 
 def _stamp(settings: Mapping[str, str]) -> str:
     """Return what changes when the code or the settings of the serving process do."""
+    return hashlib.sha256(json.dumps([sorted(settings.items()), _code()]).encode()).hexdigest()
+
+
+def _code() -> list[tuple[str, int]]:
+    """Return every file the serving process may have read, with the time of its last change."""
     files = [CHECKOUT / "config.json"]
     for package in ("shared", "functions", "local"):
         files += (CHECKOUT / package).rglob("*.py")
-    code = sorted((str(path), path.stat().st_mtime_ns) for path in files)
-    return hashlib.sha256(json.dumps([sorted(settings.items()), code]).encode()).hexdigest()
+    return sorted((str(path), path.stat().st_mtime_ns) for path in files)
 
 
 def _serves(state: StackState) -> bool:
