@@ -20,15 +20,25 @@ from shared.errors import (
     MisconfiguredError,
     PartialAnswerError,
 )
+from shared.index import fields
+from shared.index.row_ref import CHUNK_ID_CHARS, RowRef, unpacked
 
 
 class RankedRow(NamedTuple):
-    """One row of an answer: id, score, and the asked-for fields as the engine gives them (each a list of values)."""
+    """One row of an answer: id, score, and the asked-for fields as the engine gives them (each a list of values).
+
+    `ref` needs a body with `row_ref.LIGHT_ROWS`; it is read only when asked for.
+    """
 
     chunk_id: str
     score: float
     fields: Mapping[str, list[Any]]
     sort: Sequence[Any] = ()
+
+    @property
+    def ref(self) -> RowRef:
+        """What the row says of itself. Raises `KeyError` if the body did not ask for it."""
+        return unpacked(self.fields[fields.ROW][0])
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,11 +205,14 @@ def _shards_problem(response: Mapping[str, Any], *, target: str) -> Failure | No
 
 
 def _rows(response: Mapping[str, Any]) -> list[RankedRow]:
-    hits = response.get("hits", _NOTHING).get("hits", ())
-    return [
-        RankedRow(hit["_id"], hit.get("_score") or 0.0, hit.get("fields", _NOTHING), hit.get("sort", ()))
-        for hit in hits
-    ]
+    return [_row(hit) for hit in response.get("hits", _NOTHING).get("hits", ())]
+
+
+def _row(hit: Mapping[str, Any]) -> RankedRow:
+    values = hit.get("fields", _NOTHING)
+    row = values.get(fields.ROW)
+    chunk_id = row[0][:CHUNK_ID_CHARS] if row else hit["_id"]
+    return RankedRow(chunk_id, hit.get("_score") or 0.0, values, hit.get("sort", ()))
 
 
 def _garbage() -> Failure:

@@ -49,6 +49,9 @@ IS_HEAD: Final = "is_head"
 DELETED: Final = "deleted"
 """True on a tombstone: every query leaves these out."""
 
+ROW: Final = "row"
+"""All that a ranked search needs of a row, packed into one value: see `shared.index.row_ref`."""
+
 # A projection of the grants for inspection; nothing reads it to decide.
 ALLOWED_PRINCIPALS: Final = "allowed_principals"
 DENIED_PRINCIPALS: Final = "denied_principals"

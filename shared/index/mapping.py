@@ -152,6 +152,7 @@ def _filtered_fields() -> dict[str, Any]:
 
 def _carried_fields() -> dict[str, Any]:
     return {
+        fields.ROW: {"type": "keyword", "index": False},
         fields.PAGE_FROM: _STORED_NUMBER,
         fields.PAGE_TO: _STORED_NUMBER,
         fields.ALLOWED_PRINCIPALS: _KEYWORD,
