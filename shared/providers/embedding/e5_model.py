@@ -17,8 +17,8 @@ INPUT = "embedded"
 OUTPUT = "mean"
 """Names of the graph's input (token vectors) and output (mean of the last layer)."""
 
-MAX_WINDOWS = 32
-"""Of a longer text (about 60,000 characters) this many windows, spread evenly, make the mean."""
+MAX_WINDOWS = 16
+"""Of a longer text (about 30,000 characters) this many windows, spread evenly, make the mean."""
 
 
 class Precision(StrEnum):

@@ -1,10 +1,12 @@
 """A local HTTP server that answers from a script, and notes what it was sent."""
 
 import json
+import socket
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -78,6 +80,12 @@ def server() -> Iterator[ScriptedServer]:
         http.server_close()
 
 
+@pytest.fixture(scope="session")
+def graph_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return where the local model's graphs are kept during the run: each is built once."""
+    return tmp_path_factory.mktemp("graphs")
+
+
 class FakeTime:
     """A clock that only moves when something sleeps."""
 
@@ -96,3 +104,10 @@ class FakeTime:
 @pytest.fixture
 def fake_time() -> FakeTime:
     return FakeTime()
+
+
+@pytest.fixture
+def unused_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])

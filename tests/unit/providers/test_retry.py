@@ -58,7 +58,6 @@ def test_an_attempt_is_told_how_much_time_is_left(fake_time):
         seen.append(left_s)
         if len(seen) < 3:
             raise TryAgainError("busy")
-        return None
 
     retry(fake_time, deadline_s=10.0).run("call", attempt)
     assert seen == [10.0, 9.75, 9.25]
