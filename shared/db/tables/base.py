@@ -38,12 +38,14 @@ class _TextBacked(sa.types.UserDefinedType[str]):
 class Xid8(_TextBacked):
     """A transaction id that never wraps."""
 
+    cache_ok = True
     name = "xid8"
 
 
 class PgSnapshot(_TextBacked):
     """Which transactions were finished at a moment."""
 
+    cache_ok = True
     name = "pg_snapshot"
 
 

@@ -1,0 +1,1 @@
+"""Who may see what: principals, the one rule, compiled and kept scopes."""
