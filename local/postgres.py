@@ -11,6 +11,7 @@ import pwd
 import secrets
 import shutil
 import signal
+import socket
 import subprocess
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -27,6 +28,7 @@ USER = "ki"
 DATABASE = "ki"
 _START_TIMEOUT_S = 60.0  # crash recovery after kill -9 is part of a start
 _STOP_GRACE_S = 20.0
+_ANSWER_TIMEOUT_S = 30.0
 _PROGRAM = "postgres"
 
 _SETTINGS = {
@@ -128,21 +130,19 @@ def execute(cluster: PostgresCluster, statement: str, *, database: str = "postgr
 
 
 def _execute(cluster: PostgresCluster, statement: str, *, database: str) -> list[tuple[object, ...]]:
-    connection = pg8000.dbapi.connect(  # type: ignore[no-untyped-call]  # the driver has no types
-        user=USER,
-        password=cluster.password_file.read_text(encoding="ascii").strip(),
-        host=LOOPBACK,
-        port=cluster.port,
-        database=database,
-        timeout=10,
-    )
-    try:
-        connection.autocommit = True
-        cursor = connection.cursor()
-        cursor.execute(statement)
-        return [tuple(row) for row in cursor.fetchall()] if cursor.description else []
-    finally:
-        connection.close()
+    password = cluster.password_file.read_text(encoding="ascii").strip()
+    # The socket is ours to close: the driver leaves it open when the server refuses the session.
+    with socket.create_connection((LOOPBACK, cluster.port), timeout=_ANSWER_TIMEOUT_S) as sock:
+        connection = pg8000.dbapi.connect(  # type: ignore[no-untyped-call]  # the driver has no types
+            user=USER, password=password, database=database, sock=sock
+        )
+        try:
+            connection.autocommit = True
+            cursor = connection.cursor()
+            cursor.execute(statement)
+            return [tuple(row) for row in cursor.fetchall()] if cursor.description else []
+        finally:
+            connection.close()
 
 
 def _ensure_database(cluster: PostgresCluster) -> None:

@@ -9,9 +9,12 @@ from typing import Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from local.ports import choose_port
+from local.ports import choose_port, is_free
 from local.private_file import write_private
 from local.processes import ProcessMark
+from local.waiting import wait_until
+
+_RELEASE_S = 3.0
 
 
 class Part(StrEnum):
@@ -42,6 +45,8 @@ class Ports(_Stored):
         for name, part in _OWNERS.items():
             port = getattr(earlier, name) if earlier else None
             if port is None or not held[part]:
+                if port is not None:
+                    _await_release(port)
                 port = choose_port(port, taken=chosen.values())
             chosen[name] = port
         return cls(**chosen)
@@ -54,6 +59,11 @@ _OWNERS = {
     "http": Part.SERVE,
     "issuer": Part.SERVE,
 }
+
+
+def _await_release(port: int) -> None:
+    """Give a part that was just killed the moment in which the system closes its sockets."""
+    wait_until(lambda: is_free(port), timeout_s=_RELEASE_S)
 
 
 class Process(_Stored):
