@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import logging
 import os
 import tempfile
 from dataclasses import dataclass
@@ -25,8 +26,13 @@ from shared.providers.embedding.e5_model import (
     OUTPUT,
     Precision,
 )
-from shared.providers.embedding.e5_weights import Bytes, Floats, dequantised, read_weights
+from shared.providers.embedding.e5_weights import Bytes, E5Weights, Floats, dequantised, read_weights
 from shared.providers.embedding.protocol import Vector
+
+_log = logging.getLogger(__name__)
+
+MIN_AGREEMENT = 0.99
+"""The least cosine between int8 and float vectors of any calibration text; where it works it is above 0.998."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,23 +62,35 @@ class E5Engine:
             end_id=weights.end_id,
         )
 
-        def build() -> bytes:
-            # Only here: `onnx` is needed once, to write the graph, and takes long to import.
-            from shared.providers.embedding.e5_graph import build_graph, projection_names  # noqa: PLC0415
-
-            plain = build_graph(weights, ranges=None)
-            if precision is Precision.FLOAT32:
-                return plain
-            return build_graph(weights, ranges=engine.with_graph(plain).ranges(projection_names(weights.layers)))
-
         if graph_dir is None:
-            return engine.with_graph(build())
+            return engine.with_graph(engine.built(weights, precision))
         path = graph_dir / f"{MODEL_ID}-{precision}-{GRAPH_VERSION}-{WEIGHTS.sha256[:12]}.graph"
         graph = _read_graph(path)
         if graph is None:
-            graph = build()
+            graph = engine.built(weights, precision)
             _write_graph(path, graph)
         return engine.with_graph(graph)
+
+    def built(self, weights: E5Weights, precision: Precision) -> bytes:
+        """Return the graph for this machine.
+
+        On x86 CPUs without VNNI the 8-bit products can overflow and give wrong vectors; so the int8 graph is compared
+        with the float one on the calibration texts, and where they disagree the float graph is what is returned.
+        """
+        # Only here: `onnx` is needed once, to write the graph, and takes long to import.
+        from shared.providers.embedding.e5_graph import build_graph, projection_names  # noqa: PLC0415
+
+        plain = build_graph(weights, ranges=None)
+        if precision is Precision.FLOAT32:
+            return plain
+        exact = self.with_graph(plain)
+        quantised = build_graph(weights, ranges=exact.ranges(projection_names(weights.layers)))
+        fast = self.with_graph(quantised)
+        agreement = min(float(np.dot(exact.embed(text), fast.embed(text))) for text in CALIBRATION_TEXTS)
+        if agreement >= MIN_AGREEMENT:
+            return quantised
+        _log.warning("embedding_int8_unfit_for_this_cpu", extra={"cosine": round(agreement, 4)})
+        return plain
 
     def with_graph(self, graph: bytes) -> Self:
         """Return this engine running `graph`, one thread for each call."""

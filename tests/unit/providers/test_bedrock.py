@@ -141,7 +141,7 @@ def test_the_pause_the_service_asks_for_is_kept(server, model, fake_time):
 
 def test_a_service_that_throttles_for_ever_is_unavailable(server, model):
     server.replies = [failure("ThrottlingException", 429, "Too many requests")]
-    with pytest.raises(ProviderUnavailableError, match="Too many requests.*gave up after"):
+    with pytest.raises(ProviderUnavailableError, match=r"Too many requests.*gave up after"):
         model().embed_queries(["a"])
     assert len(server.requests) > 3
 
