@@ -1,0 +1,73 @@
+"""The formats that are read, and what a conversion gives back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from shared.errors import EncryptedFileError, UnsupportedFileError
+from shared.text.converted import ConvertedText
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A file taken out of another: an attachment, an embedded file."""
+
+    name: str
+    content: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Conversion:
+    """The text of a file and the files in it."""
+
+    text: ConvertedText
+    members: tuple[Member, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """A converter: the module `shared.ingest.convert.<name>` and the version of what it produces."""
+
+    name: str
+    version: str
+
+    @property
+    def producer(self) -> str:
+        """What artifacts and states carry: a new version converts this format's files again."""
+        return f"{self.name}/{self.version}"
+
+
+_TEXT = Format("plain", "1")
+_HTML = Format("html", "1")
+_PDF = Format("pdf", "1")
+_DOCX = Format("docx", "1")
+_EML = Format("eml", "1")
+_JSON = Format("json_text", "1")
+
+DOCX = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
+DOCM = "application/vnd.ms-word.document.macroenabled.12"
+DOTX = "application/vnd.openxmlformats-officedocument.wordprocessingml.template"
+ENCRYPTED_OOXML = "application/x-encrypted-ooxml"
+
+FORMATS = {
+    "text/plain": _TEXT,
+    "text/markdown": _TEXT,
+    "text/csv": _TEXT,
+    "text/html": _HTML,
+    "application/pdf": _PDF,
+    DOCX: _DOCX,
+    DOCM: _DOCX,
+    DOTX: _DOCX,
+    "message/rfc822": _EML,
+    "application/json": _JSON,
+}
+
+
+def format_of(mime: str) -> Format:
+    """Return the format that reads `mime`; the error names the kind of file that nobody reads yet."""
+    if mime == ENCRYPTED_OOXML:
+        raise EncryptedFileError("the document is encrypted with a password; store a copy without one")
+    found = FORMATS.get(mime)
+    if found is None:
+        raise UnsupportedFileError(f"no converter reads {mime} yet; the file is kept and will be tried when one does")
+    return found

@@ -1,0 +1,192 @@
+"""The kind of a file, by its content first and its name second."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+import zipfile
+import zlib
+
+from shared.ingest.convert.encoding import decode, looks_like_text
+from shared.ingest.convert.formats import DOCM, DOCX, DOTX, ENCRYPTED_OOXML
+
+_SNIFF_BYTES = 8192
+_MAX_TYPES_BYTES = 1024 * 1024
+_OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
+_SIGNED_DATA = bytes.fromhex("06092a864886f70d0107")
+_XLSX = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
+_PPTX = "application/vnd.openxmlformats-officedocument.presentationml.presentation"
+
+_MAGIC = (
+    (b"{\\rtf", "application/rtf"),
+    (b"\x78\x9f\x3e\x22", "application/vnd.ms-tnef"),
+    (b"\x89PNG\r\n\x1a\n", "image/png"),
+    (b"\xff\xd8\xff", "image/jpeg"),
+    (b"GIF87a", "image/gif"),
+    (b"GIF89a", "image/gif"),
+    (b"II*\x00", "image/tiff"),
+    (b"MM\x00*", "image/tiff"),
+    (b"BM", "image/bmp"),
+    (b"\x1f\x8b", "application/gzip"),
+    (b"7z\xbc\xaf\x27\x1c", "application/x-7z-compressed"),
+    (b"Rar!\x1a\x07", "application/vnd.rar"),
+    (b"BZh", "application/x-bzip2"),
+    (b"\xfd7zXZ\x00", "application/x-xz"),
+    (b"AC10", "image/vnd.dwg"),
+    (b"\x7fELF", "application/x-executable"),
+    (b"MZ", "application/vnd.microsoft.portable-executable"),
+    (b"%!PS", "application/postscript"),
+    (b"SQLite format 3\x00", "application/vnd.sqlite3"),
+)
+# Two letters are also the beginning of texts: these need bytes that no text has.
+_SHORT_MAGIC = frozenset({"image/bmp", "application/vnd.microsoft.portable-executable", "application/x-bzip2"})
+_OOXML = (
+    ("ms-word.document.macroenabled", DOCM),
+    ("wordprocessingml.document.main", DOCX),
+    ("wordprocessingml.template.main", DOTX),
+    ("ms-word.template.macroenabledtemplate", DOCM),
+    ("spreadsheetml.sheet.main", _XLSX),
+    ("ms-excel.sheet.macroenabled", _XLSX),
+    ("presentationml.presentation.main", _PPTX),
+)
+_BY_NAME = {
+    "docx": DOCX,
+    "docm": DOCM,
+    "xlsx": _XLSX,
+    "pptx": _PPTX,
+    "zip": "application/zip",
+    "md": "text/markdown",
+    "markdown": "text/markdown",
+    "csv": "text/csv",
+    "html": "text/html",
+    "htm": "text/html",
+    "eml": "message/rfc822",
+    "xml": "application/xml",
+}
+_MAIL_HEADERS = re.compile(
+    r"^(?:return-path|received|delivered-to|from|to|cc|subject|date|message-id|mime-version|reply-to|x-[a-z-]+"
+    r"|content-type|content-transfer-encoding|dkim-signature|in-reply-to|references|sender|thread-topic):",
+    re.IGNORECASE,
+)
+_HEADER_LINE = re.compile(r"^[!-9;-~]+:")
+_MIN_MAIL_HEADERS = 2
+_TELLING_HEADERS = frozenset({"from", "message-id", "received", "mime-version", "return-path", "date"})
+
+
+def kind_of(content: bytes, name: str) -> str:
+    """Return the MIME type of a file."""
+    head = content[:_SNIFF_BYTES]
+    if b"%PDF-" in head[:1024]:
+        return "application/pdf"
+    if head.startswith((b"PK\x03\x04", b"PK\x05\x06")):
+        return _zip_kind(content, name)
+    if head.startswith(_OLE):
+        return _ole_kind(content)
+    if head[:1] == b"\x30" and _SIGNED_DATA in head[:64]:
+        return "application/pkcs7-mime"
+    if head[:4] == b"RIFF" and head[8:12] == b"WEBP":
+        return "image/webp"
+    if head[4:12] in {b"ftypheic", b"ftypheix", b"ftypmif1"}:
+        return "image/heic"
+    text_like = looks_like_text(head)
+    for magic, mime in _MAGIC:
+        if head.startswith(magic) and not (text_like and mime in _SHORT_MAGIC):
+            return mime
+    return _text_kind(content, name) if text_like else "application/octet-stream"
+
+
+def _ending(name: str) -> str:
+    return name.rpartition(".")[2].lower() if "." in name else ""
+
+
+def _text_kind(content: bytes, name: str) -> str:
+    start = decode(content[:_SNIFF_BYTES]).text.lstrip()
+    lowered = start[:2048].lower()
+    ending = _ending(name)
+    if lowered.startswith(("<!doctype html", "<html")):
+        return "text/html"
+    if lowered.startswith("<?xml"):
+        return "text/html" if "<html" in lowered else "application/xml"
+    if ending != "txt" and start[:1] in {"{", "["} and _is_json(content):
+        return "application/json"
+    if ending not in {"md", "markdown", "csv", "html", "htm"} and _is_mail(start):
+        return "message/rfc822"
+    by_name = _BY_NAME.get(ending, "text/plain")
+    # A text that calls itself a document of another kind is read as the text that it is.
+    return by_name if by_name.startswith("text/") or by_name in {"message/rfc822", "application/xml"} else "text/plain"
+
+
+def _is_json(content: bytes) -> bool:
+    try:
+        json.loads(decode(content).text)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
+def _is_mail(start: str) -> bool:
+    names: set[str] = set()
+    for line in start.splitlines():
+        if not line.strip():
+            break
+        if line[0] in " \t" or (not names and line.startswith("From ")):
+            continue
+        if not _HEADER_LINE.match(line):
+            return False
+        if _MAIL_HEADERS.match(line):
+            names.add(line.partition(":")[0].lower())
+    return len(names) >= _MIN_MAIL_HEADERS and bool(names & _TELLING_HEADERS)
+
+
+def _zip_kind(content: bytes, name: str) -> str:
+    by_name = _BY_NAME.get(_ending(name), "application/zip")
+    guess = by_name if by_name not in {"message/rfc822"} and not by_name.startswith("text/") else "application/zip"
+    try:
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            return _archive_kind(archive)
+    except (
+        zipfile.BadZipFile,
+        zipfile.LargeZipFile,
+        ValueError,
+        OSError,
+        NotImplementedError,
+        RuntimeError,
+        zlib.error,
+    ):
+        # A broken package is what its name says: the converter then tells what is wrong with it.
+        return guess
+
+
+def _archive_kind(archive: zipfile.ZipFile) -> str:
+    names = set(archive.namelist())
+    if "[Content_Types].xml" in names:
+        with archive.open("[Content_Types].xml") as member:
+            types = decode(member.read(_MAX_TYPES_BYTES)).text.lower()
+        for mark, mime in _OOXML:
+            if mark in types:
+                return mime
+    if "mimetype" in names:
+        with archive.open("mimetype") as member:
+            declared = member.read(200).decode("ascii", "replace").strip()
+        if declared.startswith("application/vnd.oasis.opendocument"):
+            return declared
+    return "application/zip"
+
+
+def _ole_kind(content: bytes) -> str:
+    def has(stream: str) -> bool:
+        return stream.encode("utf-16-le") in content
+
+    if has("EncryptedPackage"):
+        return ENCRYPTED_OOXML
+    if has("__properties_version1.0"):
+        return "application/vnd.ms-outlook"
+    for stream, mime in (
+        ("WordDocument", "application/msword"),
+        ("Workbook", "application/vnd.ms-excel"),
+        ("PowerPoint Document", "application/vnd.ms-powerpoint"),
+    ):
+        if has(stream):
+            return mime
+    return "application/x-ole-storage"

@@ -1,0 +1,109 @@
+"""The process that converts: it alone parses what strangers wrote, within limits, without network or programs.
+
+It reads one JSON line a file from standard input and answers one JSON line: `{}` or the class and text of an error.
+Text and members are written to the folder that the request names. It ends when its input ends.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import importlib
+import json
+import os
+import resource
+import sys
+from pathlib import Path
+from typing import Any
+
+from shared import errors
+from shared.ingest.convert.formats import FORMATS, Conversion
+
+MAX_MEMBERS = 2000
+TEXT_FILE = "text.json"
+MEMBERS_FILE = "members.json"
+_REFUSED = frozenset(
+    {
+        "socket.connect", "socket.bind", "socket.getaddrinfo", "socket.gethostbyname", "socket.sendto",
+        "subprocess.Popen", "os.system", "os.exec", "os.posix_spawn", "os.spawn", "os.fork", "os.forkpty",
+        "urllib.Request", "webbrowser.open",
+    }
+)  # fmt: skip
+
+
+def main() -> None:
+    """Serve conversions until standard input ends."""
+    limits = json.loads(sys.argv[1])
+    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    # Whatever a library prints must not look like an answer.
+    os.dup2(2, 1)
+    _limit(limits["memory_bytes"], limits["output_bytes"])
+    sys.addaudithook(_refuse)
+    for line in sys.stdin:
+        answers.write(json.dumps(_answer(json.loads(line), limits["output_bytes"])) + "\n")
+        answers.flush()
+
+
+def _answer(request: dict[str, Any], output_bytes: int) -> dict[str, str]:
+    _limit_cpu(request["timeout_s"])
+    try:
+        content = Path(request["input"]).read_bytes()
+        _write(_converted(request["format"], content), Path(request["output"]), output_bytes)
+    except errors.PermanentError as error:
+        return {"error": type(error).__name__, "message": error.message}
+    except (MemoryError, RecursionError) as error:
+        what = "memory" if isinstance(error, MemoryError) else "nesting"
+        return {"error": "LimitExceededError", "message": f"the file needs more {what} than is allowed"}
+    except OSError as error:
+        if error.errno in {errno.EFBIG, errno.ENOSPC}:
+            return {"error": "LimitExceededError", "message": "the converted file is larger than is allowed"}
+        return {"error": "UnreadableFileError", "message": f"the file cannot be read: {error.strerror or error}"}
+    except Exception as error:  # noqa: BLE001 - a parser may raise anything; the parent must get a reason
+        return {"error": "UnreadableFileError", "message": f"the file is broken: {type(error).__name__}: {error}"[:500]}
+    return {}
+
+
+def _converted(format_name: str, content: bytes) -> Conversion:
+    if format_name not in {known.name for known in FORMATS.values()}:
+        raise errors.UnsupportedFileError(f"there is no converter {format_name!r}")
+    module = importlib.import_module(f"shared.ingest.convert.{format_name}")
+    result = module.convert(content)
+    if not isinstance(result, Conversion):
+        raise TypeError(f"{format_name} gave {type(result).__name__}")
+    return result
+
+
+def _write(conversion: Conversion, folder: Path, output_bytes: int) -> None:
+    if len(conversion.members) > MAX_MEMBERS:
+        raise errors.LimitExceededError(f"the file holds {len(conversion.members)} files; {MAX_MEMBERS} are allowed")
+    text = conversion.text.to_json()
+    if len(text) + sum(len(member.content) for member in conversion.members) > output_bytes:
+        raise errors.LimitExceededError(f"the converted file is larger than {output_bytes} bytes")
+    (folder / TEXT_FILE).write_bytes(text)
+    for position, member in enumerate(conversion.members):
+        (folder / str(position)).write_bytes(member.content)
+    (folder / MEMBERS_FILE).write_text(json.dumps([member.name for member in conversion.members]), encoding="utf-8")
+
+
+def _limit(memory_bytes: int, output_bytes: int) -> None:
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (output_bytes, output_bytes))
+    # macOS knows the limit but refuses to set it.
+    with contextlib.suppress(ValueError, OSError) if sys.platform == "darwin" else contextlib.nullcontext():
+        resource.setrlimit(resource.RLIMIT_AS, (memory_bytes, memory_bytes))
+
+
+def _limit_cpu(timeout_s: float) -> None:
+    """End this process by itself when its parent is gone and a parser never comes back."""
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    soft = int(used.ru_utime + used.ru_stime + timeout_s) + 5
+    resource.setrlimit(resource.RLIMIT_CPU, (soft, resource.getrlimit(resource.RLIMIT_CPU)[1]))
+
+
+def _refuse(event: str, _: object) -> None:
+    if event in _REFUSED:
+        raise PermissionError(errno.EPERM, f"a converter may not call {event}")
+
+
+if __name__ == "__main__":
+    main()

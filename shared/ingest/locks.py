@@ -1,0 +1,38 @@
+"""Advisory locks: one worker at an object, one decision at a time about the documents of a matter."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+
+import sqlalchemy as sa
+
+from shared.types import SourceObjectId
+
+
+@contextmanager
+def object_lock(connection: sa.Connection, object_id: SourceObjectId) -> Iterator[bool]:
+    """Yield whether this session holds the object now; `connection` is kept in autocommit and does nothing else.
+
+    The lock ends with the block, or with the session when the worker is killed.
+    """
+    key = lock_key("object", str(object_id))
+    held = bool(connection.execute(sa.select(sa.func.pg_try_advisory_lock(key))).scalar_one())
+    try:
+        yield held
+    finally:
+        if held:
+            connection.execute(sa.select(sa.func.pg_advisory_unlock(key)))
+
+
+def lock_documents(connection: sa.Connection, places: Iterable[str]) -> None:
+    """Wait until this transaction alone decides about documents of these places; in order, so never a deadlock."""
+    for key in sorted({lock_key("documents", place) for place in places}):
+        connection.execute(sa.select(sa.func.pg_advisory_xact_lock(key)))
+
+
+def lock_key(kind: str, name: str) -> int:
+    """Return the 64-bit key of a lock."""
+    digest = hashlib.sha256(f"{kind}:{name}".encode()).digest()
+    return int.from_bytes(digest[:8], "big", signed=True)

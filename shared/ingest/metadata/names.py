@@ -1,0 +1,92 @@
+"""What a file's name says: its stem without version marks, its version number, and how far it has come."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from shared.text.normalise import single_line
+from shared.types import VersionStatus
+
+_SEP = r"[\s_.\-–—()\[\]]"
+_START, _END = rf"(?:(?<={_SEP})|^)", rf"(?={_SEP}|$)"
+_EXECUTED = re.compile(
+    rf"{_START}(?:unterzeichnet|unterschrieben|gezeichnet|executed|signed|vollzogen|beurkundet|ausfertigung){_END}",
+    re.IGNORECASE,
+)
+_FINAL = re.compile(
+    rf"{_START}(?:final|finale?[rs]?|endfassung|endg(?:ü|ue)ltig|schlussfassung|reinschrift|execution version){_END}",
+    re.IGNORECASE,
+)
+_DRAFT = re.compile(
+    rf"{_START}(?:entwurf|draft|arbeitsfassung|vorentwurf|markup|mark-up|redline|"
+    rf"(?:ä|ae)nderungsmodus)(?={_SEP}|\d|$)",
+    re.IGNORECASE,
+)
+_NUMBER = re.compile(
+    rf"{_START}(?:(?:v|ver|version|vers|rev|revision|fassung){_SEP}?(\d{{1,3}}(?:\.\d{{1,3}}){{0,2}})"
+    rf"|(?:entwurf|draft){_SEP}?(\d{{1,3}})){_END}",
+    re.IGNORECASE,
+)
+_DATE = re.compile(
+    rf"{_START}(?:(?:19|20)\d{{2}}-\d{{2}}-\d{{2}}|(?:19|20)\d{{6}}|\d{{1,2}}\.\d{{1,2}}\.(?:\d{{4}}|\d{{2}})){_END}"
+)
+_SPACES = re.compile(rf"{_SEP}+")
+_MIN_STEM_CHARS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class NameFacts:
+    """`family` is None when the name has no version mark: then it says nothing about belonging together."""
+
+    stem: str
+    family: str | None
+    number: tuple[int, ...] | None
+    status: VersionStatus
+    mark: str | None
+
+
+def read_name(name: str) -> NameFacts:
+    """Return what the name of a file says."""
+    plain = single_line(name)
+    stem, dot, ending = plain.rpartition(".")
+    if not dot or not stem or len(ending) > 5:  # noqa: PLR2004 - longer is no file ending
+        stem = plain
+    status, mark = _status(stem)
+    number = _number(stem)
+    return NameFacts(stem, _family(stem, marked=mark is not None, numbered=number is not None), number, status, mark)
+
+
+def _status(stem: str) -> tuple[VersionStatus, str | None]:
+    for pattern, status in (
+        (_EXECUTED, VersionStatus.EXECUTED),
+        (_DRAFT, VersionStatus.DRAFT),
+        (_FINAL, VersionStatus.FINAL),
+    ):
+        found = pattern.search(stem)
+        if found:
+            return status, found.group(0)
+    return VersionStatus.UNKNOWN, None
+
+
+def _number(stem: str) -> tuple[int, ...] | None:
+    found = _NUMBER.search(stem)
+    if found is None:
+        return None
+    return tuple(int(part) for part in (found.group(1) or found.group(2)).split("."))
+
+
+def _family(stem: str, *, marked: bool, numbered: bool) -> str | None:
+    if not (marked or numbered):
+        return None
+    rest = stem
+    # Twice: neighbouring marks share a separator.
+    for _ in range(2):
+        for pattern in (_NUMBER, _EXECUTED, _FINAL, _DRAFT):
+            rest = pattern.sub(" ", rest)
+        if numbered or _EXECUTED.search(stem):
+            # With a number or a signature a date says when this version was made. Otherwise letters of different
+            # days would become one document.
+            rest = _DATE.sub(" ", rest)
+    family = _SPACES.sub(" ", rest).strip().casefold()
+    return family if len(family) >= _MIN_STEM_CHARS else None

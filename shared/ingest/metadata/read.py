@@ -1,0 +1,102 @@
+"""All that is read from one version, put together."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from shared.ingest import identifiers
+from shared.ingest.facts import DocDate, Facts
+from shared.ingest.metadata.dates import document_date, mail_date, named_date
+from shared.ingest.metadata.doc_types import ancestors_of, doc_type_of
+from shared.ingest.metadata.languages import language_of
+from shared.ingest.metadata.names import NameFacts, read_name
+from shared.text.converted import ConvertedText
+from shared.text.normalise import single_line, stored
+from shared.types import Language, VersionStatus
+
+_MAIL = "message/rfc822"
+_MAX_TITLE_CHARS = 300
+_MAX_IDENTIFIERS = 500
+_SENSELESS_TITLE = re.compile(
+    r"^(?:microsoft (?:word|powerpoint|excel)\b.*|untitled.*|unbenannt.*|dokument\s*\d*|document\s*\d*|title|titel"
+    r"|.*\.(?:docx?|pdf|rtf|odt|dotx?|tmp|indd|qxd)|(?:[a-z]:)?[\\/].*|[\W\d_]*)$",
+    re.IGNORECASE,
+)
+_STATUS_HEAD_CHARS = 2000
+_TEXT_STATUS = (
+    (VersionStatus.DRAFT, re.compile(r"^[\W_]*(?:entwurf|draft)\b(?!\w)[^\n]{0,80}", re.IGNORECASE | re.MULTILINE)),
+    (VersionStatus.FINAL, re.compile(r"\b(?:execution version|endfassung|finale fassung)\b", re.IGNORECASE)),
+)
+
+
+def read_facts(text: ConvertedText, *, name: str, mime: str, max_identifier_chars: int) -> Facts:
+    """Return title, language, date, type, status and identifiers of a version."""
+    about = read_name(name)
+    title = _title(text, about)
+    status, evidence = _status(text.text, about)
+    found, dropped = identifiers.within(identifiers.extract(text.text), max_chars=max_identifier_chars)
+    kept, notes = found[:_MAX_IDENTIFIERS], []
+    if dropped:
+        notes.append(f"{dropped} identifiers of more than {max_identifier_chars} bytes were left out")
+    if len(found) > len(kept):
+        notes.append(f"{len(found) - len(kept)} of {len(found)} identifiers were left out")
+    doc_type = doc_type_of(mime=mime, stem=about.stem, title=title)
+    return Facts(
+        title=title,
+        language=_language(text),
+        doc_date=_date(text, name=name, mime=mime),
+        doc_type=doc_type,
+        doc_type_ancestors=ancestors_of(doc_type),
+        identifiers=tuple({"kind": i.kind, "raw": i.raw, "canonical": i.canonical} for i in kept),
+        status=status,
+        status_evidence=evidence,
+        # Mails of one subject are a thread, not drafts of one another.
+        family=None if mime == _MAIL else about.family,
+        number=about.number,
+        notes=tuple(notes),
+    )
+
+
+def _title(text: ConvertedText, about: NameFacts) -> str:
+    for candidate in (text.title, _meta_text(text, "heading")):
+        line = single_line(candidate or "")
+        if line and not _SENSELESS_TITLE.match(line):
+            return stored(line)[:_MAX_TITLE_CHARS]
+    return stored(about.stem)[:_MAX_TITLE_CHARS] or "untitled"
+
+
+def _language(text: ConvertedText) -> Language:
+    """Return the language of the text; what the file declares decides only where the text is too short to tell."""
+    declared = (_meta_text(text, "language") or "").lower()[:2]
+    otherwise = Language(declared) if declared in {"de", "en"} else Language.UNDETERMINED
+    body = next((page for page in text.pages if page.locus == "body"), None)
+    return language_of(text.text[body.char_start :] if body else text.text, otherwise=otherwise)
+
+
+def _date(text: ConvertedText, *, name: str, mime: str) -> DocDate:
+    if mime == _MAIL:
+        # A mail without a date that can be read has none: a date in its text is about something else.
+        return mail_date(_meta_text(text, "date"))
+    declared = _meta_text(text, "doc_date")
+    for found in (document_date(declared) if declared else None, document_date(text.text), named_date(name)):
+        if found is not None and found.day is not None:
+            return found
+    return DocDate(None, None, None)
+
+
+def _status(text: str, about: NameFacts) -> tuple[VersionStatus, tuple[Mapping[str, str], ...]]:
+    if about.mark is not None:
+        return about.status, ({"kind": "file_name", "value": about.mark},)
+    for status, pattern in _TEXT_STATUS:
+        found = pattern.search(text[:_STATUS_HEAD_CHARS])
+        if found:
+            return status, ({"kind": "text", "value": single_line(found.group(0))},)
+    if about.number is not None:
+        return VersionStatus.UNKNOWN, ({"kind": "version_number", "value": ".".join(map(str, about.number))},)
+    return VersionStatus.UNKNOWN, ()
+
+
+def _meta_text(text: ConvertedText, key: str) -> str | None:
+    value = text.meta.get(key)
+    return value if isinstance(value, str) else None

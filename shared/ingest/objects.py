@@ -1,0 +1,185 @@
+"""Source objects as rows: registered by a scan or by the conversion of the file that holds them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+import sqlalchemy as sa
+from sqlalchemy.dialects import postgresql as pg
+
+from shared.db.tables.access import source_object_grants
+from shared.db.tables.sources import source_objects, sources
+from shared.errors import MisconfiguredError, NotVisibleError
+from shared.sources.base import FoundObject
+from shared.sources.config import SourceConfig
+from shared.text.normalise import stored
+from shared.types import SourceId, SourceObjectId
+
+_BATCH = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectRow:
+    """A source object as its row says."""
+
+    id: SourceObjectId
+    source_id: SourceId
+    parent_id: SourceObjectId | None
+    external_id: str
+    path: str
+    name: str
+    sha256: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class MemberRow:
+    """A file in another one: its place in it, its name, and the hash under which its bytes are stored."""
+
+    position: int
+    name: str
+    sha256: str
+
+
+def ensure_source(connection: sa.Connection, name: str, config: SourceConfig) -> SourceId:
+    """Return the id of the source, made or brought up to `config`."""
+    columns = (sources.c.id, sources.c.kind, sources.c.config)
+    found = connection.execute(sa.select(*columns).where(sources.c.name == name)).one_or_none()
+    body = config.model_dump(mode="json")
+    if found is not None and found.kind != config.kind:
+        # The kind decides what an unknown ACL means: changing it in passing would open or close every object.
+        raise MisconfiguredError(f"the source {name!r} is of kind {found.kind}, not {config.kind}; give another name")
+    if found is not None and found.config == body:
+        return SourceId(found.id)
+    insert = pg.insert(sources).values(name=name, kind=config.kind, config=body)
+    upsert = insert.on_conflict_do_update(index_elements=[sources.c.name], set_={"config": insert.excluded.config})
+    return SourceId(connection.execute(upsert.returning(sources.c.id)).scalar_one())
+
+
+def register(connection: sa.Connection, source_id: SourceId, found: Sequence[FoundObject]) -> dict[str, SourceObjectId]:
+    """Return the object ids by external id, one row each; an object that was gone and came back has its old row."""
+    ids: dict[str, SourceObjectId] = {}
+    ordered = sorted(found, key=lambda entry: entry.external_id)
+    for start in range(0, len(ordered), _BATCH):
+        batch = [
+            {
+                "source_id": str(source_id),
+                "external_id": stored(entry.external_id),
+                "path": stored(entry.path),
+                "name": stored(entry.name),
+                "size_bytes": entry.size_bytes,
+                "modified_at": entry.modified_at.isoformat() if entry.modified_at else None,
+                "source_version": entry.source_version,
+            }
+            for entry in ordered[start : start + _BATCH]
+        ]
+        _upsert(connection, batch, ("path", "name", "size_bytes", "modified_at", "source_version"))
+        ids.update(_ids(connection, source_id, [row["external_id"] for row in batch]))
+    return ids
+
+
+def register_members(connection: sa.Connection, parent: ObjectRow, members: Sequence[MemberRow]) -> None:
+    """Register the files in a file as objects of their own, each with the ACL of the file that holds it."""
+    batch = [
+        {
+            "source_id": str(parent.source_id),
+            "external_id": f"{parent.external_id}!/{member.position}/{member.name}",
+            "path": f"{parent.path}/{member.name}",
+            "name": member.name,
+            "sha256": member.sha256,
+            "parent_id": str(parent.id),
+        }
+        for member in members
+    ]
+    if batch:
+        _upsert(connection, sorted(batch, key=lambda row: str(row["external_id"])), ("path", "name", "sha256"))
+        inherit_acl(connection, parent.id)
+
+
+def inherit_acl(connection: sa.Connection, parent_id: SourceObjectId) -> None:
+    """Give the objects taken out of `parent_id` its ACL, state and rows: nobody reads an attachment but not its mail.
+
+    An unknown ACL is inherited as unknown; rows that the parent does not have are removed.
+    """
+    parent, child = source_objects.alias("parent"), source_objects.alias("child")
+    grants, theirs = source_object_grants, source_object_grants.alias("theirs")
+    children = sa.select(child.c.id).where(child.c.parent_id == parent_id)
+    extra = grants.c.source_object_id.in_(children) & ~sa.exists().where(
+        theirs.c.source_object_id == parent_id,
+        theirs.c.principal == grants.c.principal,
+        theirs.c.effect == grants.c.effect,
+    )
+    connection.execute(sa.delete(grants).where(extra))
+    copies = (
+        sa.select(child.c.id, theirs.c.principal, theirs.c.effect, theirs.c.granted_by, theirs.c.reason)
+        .where(child.c.parent_id == parent_id, theirs.c.source_object_id == parent_id)
+        .order_by(child.c.id, theirs.c.principal, theirs.c.effect)
+    )
+    names = ["source_object_id", "principal", "effect", "granted_by", "reason"]
+    connection.execute(pg.insert(grants).from_select(names, copies).on_conflict_do_nothing())
+    connection.execute(
+        sa.update(source_objects)
+        .where(
+            source_objects.c.parent_id == parent_id,
+            parent.c.id == parent_id,
+            sa.or_(
+                source_objects.c.acl_state != parent.c.acl_state,
+                source_objects.c.acl_as_of.is_distinct_from(parent.c.acl_as_of),
+            ),
+        )
+        .values(acl_state=parent.c.acl_state, acl_as_of=parent.c.acl_as_of, acl_warning=parent.c.acl_warning)
+    )
+
+
+def load(connection: sa.Connection, object_id: SourceObjectId) -> ObjectRow:
+    """Return the object's row."""
+    columns = [source_objects.c[name] for name in ObjectRow.__slots__]
+    row = connection.execute(sa.select(*columns).where(source_objects.c.id == object_id)).one_or_none()
+    if row is None:
+        raise NotVisibleError(f"there is no source object {object_id}")
+    return ObjectRow(*row)
+
+
+def children(connection: sa.Connection, object_id: SourceObjectId) -> list[ObjectRow]:
+    """Return the objects taken out of this one that are still there, in their order in it."""
+    columns = [source_objects.c[name] for name in ObjectRow.__slots__]
+    rows = connection.execute(
+        sa.select(*columns)
+        .where(source_objects.c.parent_id == object_id, source_objects.c.deleted_at.is_(None))
+        .order_by(source_objects.c.external_id)
+    )
+    return [ObjectRow(*row) for row in rows]
+
+
+def _upsert(connection: sa.Connection, rows: Sequence[dict[str, Any]], updated: Sequence[str]) -> None:
+    """Write rows in one statement, ordered by the conflict key so that two writers cannot deadlock."""
+    table = source_objects
+    names = list(rows[0])
+    given = (
+        sa.func.jsonb_to_recordset(sa.cast(sa.literal(json.dumps(rows)), pg.JSONB))
+        .table_valued(*(sa.column(name, table.c[name].type) for name in names), name="given")
+        .render_derived(with_types=True)
+    )
+    select = sa.select(*(given.c[name] for name in names)).order_by(given.c.source_id, given.c.external_id)
+    insert = pg.insert(table).from_select(names, select)
+    changed = [table.c[name].is_distinct_from(insert.excluded[name]) for name in updated]
+    connection.execute(
+        insert.on_conflict_do_update(
+            index_elements=[table.c.source_id, table.c.external_id],
+            set_={**{name: insert.excluded[name] for name in updated}, "deleted_at": None},
+            where=sa.or_(*changed, table.c.deleted_at.is_not(None)),
+        )
+    )
+
+
+def _ids(connection: sa.Connection, source_id: SourceId, external_ids: Sequence[str]) -> dict[str, SourceObjectId]:
+    wanted = sa.func.jsonb_array_elements_text(sa.cast(sa.literal(json.dumps(list(external_ids))), pg.JSONB))
+    rows = connection.execute(
+        sa.select(source_objects.c.external_id, source_objects.c.id).where(
+            source_objects.c.source_id == source_id, source_objects.c.external_id.in_(sa.select(wanted))
+        )
+    )
+    return {external_id: SourceObjectId(UUID(str(found))) for external_id, found in rows}

@@ -1,0 +1,47 @@
+"""The stages in their order, each with its rules: the one list that every runner follows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from shared.ingest.contract import Payload, Retry, Stage
+from shared.ingest.stages.chunk import chunk
+from shared.ingest.stages.convert import convert
+from shared.ingest.stages.convert import producer as converter_of
+from shared.ingest.stages.fetch import fetch
+from shared.ingest.stages.index import index
+from shared.ingest.stages.metadata import metadata
+from shared.ingest.stages.versions import versions
+from shared.settings import Settings
+
+_FETCH, _METADATA, _VERSIONS, _CHUNK, _INDEX = "1", "1", "1", "1", "1"
+_STAGE_TIMEOUT_S = 60.0
+
+
+def stages(settings: Settings) -> tuple[Stage, ...]:
+    """Return the pipeline. A producer version that changes runs its stage again, and what depends on its result.
+
+    Time-outs bind where a stage can be ended: a conversion is killed, statements are cut off by the database.
+    """
+    retry = Retry(max_tries=settings.ingest.max_tries, backoff_base_s=settings.ingest.backoff_base_s)
+    cut = f"{settings.retrieval.chunk_chars}.{settings.retrieval.chunk_overlap_chars}"
+    profiles = "p" if settings.retrieval.profile_embeddings else "n"
+    return (
+        Stage("fetch", fetch, _always(_FETCH), (), _STAGE_TIMEOUT_S, retry, always=True),
+        Stage("convert", convert, converter_of, ("sha256", "mime"), settings.ingest.convert_timeout_s, retry),
+        Stage("metadata", metadata, _always(_METADATA), ("text_key", "mime", "place"), _STAGE_TIMEOUT_S, retry),
+        Stage("versions", versions, _always(_VERSIONS), ("sha256", "facts_key", "place"), _STAGE_TIMEOUT_S, retry),
+        Stage(
+            "chunk",
+            chunk,
+            _always(f"{_CHUNK}/{cut}{profiles}"),
+            ("text_key", "facts_key", "version_id", "place"),
+            _STAGE_TIMEOUT_S,
+            retry,
+        ),
+        Stage("index", index, _always(_INDEX), ("version_id",), _STAGE_TIMEOUT_S, retry),
+    )
+
+
+def _always(version: str) -> Callable[[Payload], str]:
+    return lambda _: version

@@ -1,0 +1,247 @@
+"""The in-process runner: each object through the stages, obeying their rules; one object's failure stops no other."""
+
+from __future__ import annotations
+
+import heapq
+import logging
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+import sqlalchemy as sa
+
+from shared.db.engine import sqlstate
+from shared.errors import (
+    EmbeddingWidthError,
+    IndexMappingError,
+    KnowledgeIndexError,
+    MisconfiguredError,
+    TransientError,
+)
+from shared.ingest import objects, state
+from shared.ingest.contract import Payload, Services, Stage, StageInput
+from shared.ingest.locks import object_lock
+from shared.ingest.report import FileOutcome, Outcome
+from shared.ingest.state import StateRow
+from shared.types import SourceObjectId
+
+_LOG = logging.getLogger(__name__)
+# What is wrong with the installation is wrong for every object: the run ends instead of quarantining them all.
+_FATAL = (MisconfiguredError, EmbeddingWidthError, IndexMappingError)
+_BUSY_WAIT_S = 0.5
+_BUSY_TRIES = 240
+_NOTES = {"new": Outcome.NEW, "changed": Outcome.CHANGED, "copy": Outcome.COPY, "same": Outcome.REFRESHED}
+
+
+@dataclass(frozen=True, slots=True)
+class Later:
+    """The object is not finished: it is tried again after a wait."""
+
+    wait_s: float
+    busy: bool = False
+
+
+class Runner:
+    """Drives objects through `stages`. Waiting is the caller's function, so that a test does not sleep."""
+
+    def __init__(
+        self,
+        services: Services,
+        stages: Sequence[Stage],
+        *,
+        now: Callable[[], datetime],
+        wait: Callable[[float], None],
+    ) -> None:
+        self._services = services
+        self._stages = stages
+        self._now = now
+        self._wait = wait
+
+    def run(self, object_ids: Iterable[SourceObjectId]) -> Iterator[FileOutcome]:
+        """Yield one outcome an object, and one for each file found in it.
+
+        An object that waits for its next try lets the others go first.
+        """
+        queue = deque(object_ids)
+        delayed: list[tuple[datetime, str, SourceObjectId]] = []
+        busy: dict[SourceObjectId, int] = {}
+        engine = self._services.engine
+        with engine.connect() as plain:
+            locks = plain.execution_options(isolation_level="AUTOCOMMIT")
+            while queue or delayed:
+                while delayed and (not queue or delayed[0][0] <= self._now()):
+                    due, _, object_id = heapq.heappop(delayed)
+                    left = (due - self._now()).total_seconds()
+                    if left > 0:
+                        self._wait(left)
+                    queue.appendleft(object_id)
+                object_id = queue.popleft()
+                result = self._locked(locks, object_id)
+                if isinstance(result, Later):
+                    if result.busy:
+                        busy[object_id] = busy.get(object_id, 0) + 1
+                        if busy[object_id] >= _BUSY_TRIES:
+                            yield self._outcome(object_id, Outcome.BUSY, reason="another worker is at it")
+                            continue
+                    heapq.heappush(delayed, (self._now() + timedelta(seconds=result.wait_s), str(object_id), object_id))
+                    continue
+                yield result
+                with engine.connect() as connection:
+                    found = objects.children(connection, object_id)
+                queue.extendleft(row.id for row in reversed(found))
+
+    def _locked(self, locks: sa.Connection, object_id: SourceObjectId) -> FileOutcome | Later:
+        with object_lock(locks, object_id) as held:
+            return self._process(object_id) if held else Later(_BUSY_WAIT_S, busy=True)
+
+    def _process(self, object_id: SourceObjectId) -> FileOutcome | Later:
+        with self._services.engine.connect() as connection:
+            known = state.load(connection, object_id)
+        payload = Payload(object_id)
+        notes: dict[str, str | None] = {}
+        for stage in self._stages:
+            producer, basis = stage.producer(payload), stage.input_sha256(payload)
+            row = known.get(stage.name)
+            if row is not None and not row.stands_for(producer_version=producer, input_sha256=basis):
+                row = None
+            if row is not None and not stage.always and row.status == "done":
+                payload = payload.with_result(row.result)
+                continue
+            if row is not None and not stage.always and row.status == "failed" and row.next_try_at is None:
+                return self._outcome(object_id, Outcome.QUARANTINED, error=row.error, reason=row.reason)
+            step = self._step(stage, payload, row)
+            if isinstance(step, FileOutcome | Later):
+                return step
+            payload, notes[stage.name] = step
+        self._clear(object_id)
+        return self._finished(object_id, payload, notes)
+
+    def _step(
+        self, stage: Stage, payload: Payload, row: StateRow | None
+    ) -> tuple[Payload, str | None] | FileOutcome | Later:
+        """Run one stage and write what came of it."""
+        try:
+            result = stage.run(StageInput(payload, stage.timeout_s), self._services)
+            after = payload.with_result(result.found)
+        except _FATAL:
+            raise
+        except TransientError as error:
+            return self._failed(stage, payload, row, error, transient=True)
+        except sa.exc.DBAPIError as error:
+            return self._failed(stage, payload, row, error, transient=_may_pass(error))
+        except Exception as error:  # noqa: BLE001 - whatever one file does, the others go on
+            return self._failed(stage, payload, row, error, transient=False)
+        done = self._row(stage, payload, "done", result=dict(result.found))
+        if row is None or row.status != "done" or row.result != done.result:
+            with self._services.engine.begin() as connection:
+                state.write(connection, payload.object_id, done)
+        return after, result.note
+
+    def _failed(
+        self, stage: Stage, payload: Payload, row: StateRow | None, error: Exception, *, transient: bool
+    ) -> FileOutcome | Later:
+        # A failure left by an earlier run was final then; this run has its own tries.
+        before = row.attempts if row is not None and row.status == "pending" else 0
+        tries = before + 1
+        wait_s = stage.retry.wait_s(failed_tries=tries)
+        again = transient and tries < stage.retry.max_tries
+        name, reason = type(error).__name__, _reason(error)
+        _LOG.log(
+            logging.INFO if isinstance(error, KnowledgeIndexError) else logging.ERROR,
+            "stage failed",
+            extra={"stage": stage.name, "object_id": str(payload.object_id), "error": name, "tries": tries},
+            exc_info=None if isinstance(error, KnowledgeIndexError) else error,
+        )
+        failed = self._row(
+            stage,
+            payload,
+            "pending" if again else "failed",
+            attempts=tries,
+            # A permanent failure is tried again only when the file or the producer changes.
+            next_try_at=self._now() + timedelta(seconds=wait_s) if transient else None,
+            error=name,
+            reason=reason,
+        )
+        with self._services.engine.begin() as connection:
+            state.write(connection, payload.object_id, failed)
+            if again:
+                return Later(wait_s)
+            state.put_in_quarantine(connection, payload.object_id, row=failed, sha256=payload.sha256)
+        return self._outcome(payload.object_id, Outcome.QUARANTINED, error=name, reason=reason)
+
+    def _row(
+        self,
+        stage: Stage,
+        payload: Payload,
+        status: str,
+        *,
+        result: dict[str, str] | None = None,
+        attempts: int = 0,
+        next_try_at: datetime | None = None,
+        error: str | None = None,
+        reason: str | None = None,
+    ) -> StateRow:
+        return StateRow(
+            stage=stage.name,
+            producer_version=stage.producer(payload),
+            input_sha256=stage.input_sha256(payload),
+            status=status,
+            result=result or {},
+            attempts=attempts,
+            next_try_at=next_try_at,
+            error=error,
+            reason=reason,
+        )
+
+    def _clear(self, object_id: SourceObjectId) -> None:
+        with self._services.engine.begin() as connection:
+            state.clear_quarantine(connection, object_id)
+
+    def _finished(self, object_id: SourceObjectId, payload: Payload, notes: dict[str, str | None]) -> FileOutcome:
+        ran = [stage.name for stage in self._stages if stage.name in notes and not stage.always]
+        note = notes.get("versions")
+        outcome = _NOTES[note] if note else Outcome.REFRESHED if ran else Outcome.UNCHANGED
+        return self._outcome(object_id, outcome, version_id=payload.version_id, document_id=payload.document_id)
+
+    def _outcome(
+        self,
+        object_id: SourceObjectId,
+        outcome: Outcome,
+        *,
+        error: str | None = None,
+        reason: str | None = None,
+        version_id: str | None = None,
+        document_id: str | None = None,
+    ) -> FileOutcome:
+        with self._services.engine.connect() as connection:
+            row = objects.load(connection, object_id)
+        return FileOutcome(
+            path=row.path,
+            outcome=outcome,
+            error=error,
+            reason=reason,
+            object_id=object_id,
+            parent_id=row.parent_id,
+            version_id=version_id,
+            document_id=document_id,
+        )
+
+
+def utc_now() -> datetime:
+    """Return the time now."""
+    return datetime.now(UTC)
+
+
+def _may_pass(error: sa.exc.DBAPIError) -> bool:
+    """Return whether the database failed rather than the statement: gone, full, or in the way of another worker."""
+    if error.connection_invalidated or isinstance(error, sa.exc.OperationalError | sa.exc.InterfaceError):
+        return True
+    # Classes of SQLSTATE: connection, transaction rollback, resources, operator intervention.
+    return (sqlstate(error) or "")[:2] in {"08", "40", "53", "57"}
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, KnowledgeIndexError):
+        return error.message
+    return f"unexpected: {type(error).__name__}: {error}"

@@ -1,0 +1,1 @@
+"""The stages, one module each, in the order of `shared.ingest.pipeline`."""

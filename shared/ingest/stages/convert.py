@@ -1,0 +1,113 @@
+"""Convert: the text of the original, made once for the same bytes, and the files in it as objects of their own."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+
+import sqlalchemy as sa
+from sqlalchemy.dialects import postgresql as pg
+
+from shared.db.tables.content import artifacts
+from shared.errors import LimitExceededError
+from shared.ingest import objects
+from shared.ingest.contract import Payload, Services, StageInput, StageResult
+from shared.ingest.convert.formats import FORMATS, Format, Member, format_of
+from shared.ingest.objects import MemberRow
+from shared.providers.storage import derived_key, original_key
+from shared.text.converted import ARTIFACT_KIND
+from shared.text.normalise import single_line
+
+MEMBERS_KIND = "members"
+MAX_DEPTH = 8
+_MAX_NAME_CHARS = 200
+
+
+def producer(payload: Payload) -> str:
+    """Return the converter of this kind of file and its version; a kind nobody reads has a producer of its own."""
+    known = FORMATS.get(payload.mime or "")
+    return known.producer if known else "none/1"
+
+
+def convert(call: StageInput, services: Services) -> StageResult:
+    """Store the text, register the members, and hand on the text's key."""
+    payload = call.payload
+    sha256 = payload.need("sha256")
+    chosen = format_of(payload.need("mime"))
+    made = _earlier(services, sha256, chosen) or _convert(call, services, sha256, chosen)
+    if made[MEMBERS_KIND]:
+        members = [MemberRow(**row) for row in json.loads(services.store.get(made[MEMBERS_KIND]))]
+        with services.engine.begin() as connection:
+            parent = objects.load(connection, payload.object_id)
+            if parent.external_id.count("!/") >= MAX_DEPTH:
+                raise LimitExceededError(f"files lie in one another more than {MAX_DEPTH} deep")
+            objects.register_members(connection, parent, members)
+    return StageResult({"text_key": made[ARTIFACT_KIND]})
+
+
+def _earlier(services: Services, sha256: str, chosen: Format) -> dict[str, str] | None:
+    """Return the storage keys of this conversion by kind if it was made before and is still stored."""
+    with services.engine.connect() as connection:
+        rows = connection.execute(
+            sa.select(artifacts.c.kind, artifacts.c.storage_key).where(
+                artifacts.c.sha256 == sha256,
+                artifacts.c.producer == chosen.name,
+                artifacts.c.producer_version == chosen.version,
+            )
+        )
+        keys = {row.kind: row.storage_key for row in rows}
+    if ARTIFACT_KIND not in keys or not all(services.store.exists(key) for key in keys.values()):
+        return None
+    return {MEMBERS_KIND: "", **keys}
+
+
+def _convert(call: StageInput, services: Services, sha256: str, chosen: Format) -> dict[str, str]:
+    content = services.store.get(call.payload.need("original_key"))
+    result = services.converter.convert(chosen.name, content, timeout_s=call.timeout_s)
+    made = {ARTIFACT_KIND: result.text.to_json()}
+    if result.members:
+        made[MEMBERS_KIND] = _stored_members(services, result.members)
+    keys = {kind: derived_key(f"{kind}s".replace("ss", "s"), body) for kind, body in made.items()}
+    for kind, body in made.items():
+        services.store.put(keys[kind], body)
+    rows = [
+        {
+            "sha256": sha256,
+            "producer": chosen.name,
+            "producer_version": chosen.version,
+            "kind": kind,
+            "storage_key": keys[kind],
+            "size_bytes": len(body),
+        }
+        for kind, body in sorted(made.items())
+    ]
+    with services.engine.begin() as connection:
+        insert = pg.insert(artifacts).values(rows)
+        key = [artifacts.c[name] for name in ("sha256", "producer", "producer_version", "kind")]
+        changed = {name: insert.excluded[name] for name in ("storage_key", "size_bytes")}
+        connection.execute(insert.on_conflict_do_update(index_elements=key, set_=changed))
+    return {MEMBERS_KIND: "", **keys}
+
+
+def _stored_members(services: Services, members: Sequence[Member]) -> bytes:
+    """Store each member's bytes as an original and return the list of them; a name is data, never a path."""
+    rows = []
+    for position, member in enumerate(members, start=1):
+        sha256 = hashlib.sha256(member.content).hexdigest()
+        key = original_key(sha256)
+        if not services.store.exists(key):
+            services.store.put(key, member.content)
+        rows.append({"position": position, "name": member_name(member.name, position), "sha256": sha256})
+    return json.dumps(rows, ensure_ascii=False).encode()
+
+
+def member_name(name: str, position: int) -> str:
+    """Return the last part of a member's name, printable; "../../touch.pl" is "touch.pl"."""
+    last = single_line(name).replace("\\", "/").rstrip("/").rpartition("/")[2]
+    clean = "".join(c for c in last if c.isprintable()).strip(". ")
+    if len(clean) > _MAX_NAME_CHARS:
+        stem, dot, ending = clean.rpartition(".")
+        kept = f"{dot}{ending}"[:20] if dot else ""
+        clean = (stem or clean)[: _MAX_NAME_CHARS - len(kept)] + kept
+    return clean or f"file {position}"

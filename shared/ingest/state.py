@@ -1,0 +1,94 @@
+"""What happened to each object at each stage, why, and when it is tried again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.dialects import postgresql as pg
+
+from shared.db.tables.ingest import ingest_state, quarantine
+from shared.text.normalise import stored
+from shared.types import SourceObjectId
+
+_MAX_REASON_CHARS = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class StateRow:
+    """One object at one stage."""
+
+    stage: str
+    producer_version: str
+    input_sha256: str | None
+    status: str
+    result: Mapping[str, str]
+    attempts: int
+    next_try_at: datetime | None
+    error: str | None
+    reason: str | None
+
+    def stands_for(self, *, producer_version: str, input_sha256: str) -> bool:
+        """Return whether the row is about this very work."""
+        return self.producer_version == producer_version and self.input_sha256 == input_sha256
+
+
+def load(connection: sa.Connection, object_id: SourceObjectId) -> dict[str, StateRow]:
+    """Return the object's rows by stage."""
+    columns = [ingest_state.c[name] for name in StateRow.__slots__]
+    rows = connection.execute(sa.select(*columns).where(ingest_state.c.source_object_id == object_id))
+    return {row.stage: StateRow(*row) for row in rows}
+
+
+def write(connection: sa.Connection, object_id: SourceObjectId, row: StateRow) -> None:
+    """Write what is known now about the object at the row's stage."""
+    values: dict[str, Any] = {name: getattr(row, name) for name in StateRow.__slots__}
+    values |= {"result": dict(row.result), "reason": short(row.reason)}
+    insert = pg.insert(ingest_state).values(source_object_id=object_id, updated_at=sa.func.now(), **values)
+    connection.execute(
+        insert.on_conflict_do_update(
+            index_elements=[ingest_state.c.source_object_id, ingest_state.c.stage],
+            set_={name: insert.excluded[name] for name in [*values, "updated_at"] if name != "stage"},
+        )
+    )
+
+
+def forget(connection: sa.Connection, object_id: SourceObjectId) -> None:
+    """Forget failures of the object, so that it is tried again from where it failed."""
+    connection.execute(
+        sa.delete(ingest_state).where(ingest_state.c.source_object_id == object_id, ingest_state.c.status == "failed")
+    )
+    clear_quarantine(connection, object_id)
+
+
+def put_in_quarantine(
+    connection: sa.Connection, object_id: SourceObjectId, *, row: StateRow, sha256: str | None
+) -> None:
+    """Record why the object stopped; it is the only thing that stops."""
+    values = {
+        "stage": row.stage,
+        "error": row.error,
+        "reason": short(row.reason),
+        "sha256": sha256,
+        "attempts": row.attempts,
+    }
+    insert = pg.insert(quarantine).values(source_object_id=object_id, **values)
+    connection.execute(
+        insert.on_conflict_do_update(
+            index_elements=[quarantine.c.source_object_id],
+            set_={**{name: insert.excluded[name] for name in values}, "created_at": sa.func.now()},
+        )
+    )
+
+
+def clear_quarantine(connection: sa.Connection, object_id: SourceObjectId) -> None:
+    """Take the object out of quarantine."""
+    connection.execute(sa.delete(quarantine).where(quarantine.c.source_object_id == object_id))
+
+
+def short(reason: str | None) -> str | None:
+    """Return a reason that fits a row."""
+    return None if reason is None else stored(reason)[:_MAX_REASON_CHARS]
