@@ -211,7 +211,8 @@ def _rows(response: Mapping[str, Any]) -> list[RankedRow]:
 def _row(hit: Mapping[str, Any]) -> RankedRow:
     values = hit.get("fields", _NOTHING)
     row = values.get(fields.ROW)
-    chunk_id = row[0][:CHUNK_ID_CHARS] if row else hit["_id"]
+    # Without stored fields the engine gives no `_id`.
+    chunk_id = row[0][:CHUNK_ID_CHARS] if row else hit.get("_id") or values[fields.CHUNK_ID][0]
     return RankedRow(chunk_id, hit.get("_score") or 0.0, values, hit.get("sort", ()))
 
 

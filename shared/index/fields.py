@@ -52,6 +52,9 @@ DELETED: Final = "deleted"
 ROW: Final = "row"
 """All that a ranked search needs of a row, packed into one value: see `shared.index.row_ref`."""
 
+WRITE_VERSION: Final = "write_version"
+"""The outbox entry that wrote the row: its external version, for purging and for people who ask where a row is from."""
+
 # A projection of the grants for inspection; nothing reads it to decide.
 ALLOWED_PRINCIPALS: Final = "allowed_principals"
 DENIED_PRINCIPALS: Final = "denied_principals"

@@ -153,11 +153,12 @@ def _filtered_fields() -> dict[str, Any]:
 def _carried_fields() -> dict[str, Any]:
     return {
         fields.ROW: {"type": "keyword", "index": False},
+        fields.WRITE_VERSION: {"type": "long"},
         fields.PAGE_FROM: _STORED_NUMBER,
         fields.PAGE_TO: _STORED_NUMBER,
         fields.ALLOWED_PRINCIPALS: _KEYWORD,
         fields.DENIED_PRINCIPALS: _KEYWORD,
-        fields.ACCESS_VERSION: _INTEGER,
+        fields.ACCESS_VERSION: {"type": "long", "index": False},
         fields.META: {"type": "object", "enabled": False},
     }
 
