@@ -95,6 +95,7 @@ class CachedEmbedding:
                         if vector is not None:
                             known[key] = vector
         except sqlite3.OperationalError as error:
+            self._ready = False
             _log.warning("embedding_cache_unreadable", extra={"reason": str(error)})
         return known
 
@@ -106,6 +107,7 @@ class CachedEmbedding:
                     [(key, _packed(vector)) for key, vector in rows],
                 )
         except sqlite3.OperationalError as error:
+            self._ready = False
             _log.warning("embedding_cache_not_written", extra={"reason": str(error)})
 
     def _connection(self) -> sqlite3.Connection:

@@ -137,6 +137,18 @@ def test_a_file_that_cannot_be_opened_costs_speed_but_no_answer(tmp_path, caplog
     }
 
 
+def test_a_file_deleted_under_a_running_process_is_made_anew(tmp_path):
+    path = tmp_path / "c"
+    inner = StubEmbedding()
+    model = CachedEmbedding(inner, path)
+    model.embed_passages(["a"])
+    for file in tmp_path.iterdir():
+        file.unlink()
+    model.embed_passages(["a"])
+    model.embed_passages(["a"])
+    assert inner.calls == [["a"], ["a"]]
+
+
 def test_threads_share_one_cache(tmp_path):
     model = CachedEmbedding(StubEmbedding(), tmp_path / "c")
     texts = [f"text {n}" for n in range(40)]
