@@ -6,6 +6,8 @@ import json
 import os
 import shutil
 import signal
+import tempfile
+from collections.abc import Sequence
 from dataclasses import dataclass
 from http.client import HTTPConnection, HTTPException
 from pathlib import Path
@@ -13,12 +15,13 @@ from typing import Any
 
 from local.java import Jdk, find_jdk
 from local.opensearch_dist import MAIN_CLASS, Distribution, ensure_distribution
-from local.ports import LOOPBACK
+from local.ports import LOOPBACK, choose_port
 from local.processes import ProcessMark, StartError, find_by_argument, is_alive, spawn, stop, tail
 from local.waiting import wait_until
 
 _START_TIMEOUT_S = 120.0
 _STOP_GRACE_S = 30.0
+_ARCHIVE_TIMEOUT_S = 120.0
 _PROGRAM = "java"
 _PROBE_INDEX = ".ki-knn-probe"
 
@@ -27,7 +30,8 @@ _PROBE_INDEX = ".ki-knn-probe"
 class OpenSearchNode:
     """Where one node lives and how large it may grow.
 
-    `http_max_content_length` (such as "10mb") imitates the request limit of a small Amazon domain.
+    `http_max_content_length` (such as "10mb") imitates the request limit of a small Amazon domain. `quick`
+    compiles less: half the work of a start, slower when it has run for a while (for tests, not for measuring).
     """
 
     home: Path
@@ -36,6 +40,7 @@ class OpenSearchNode:
     transport_port: int
     heap: str = "1g"
     http_max_content_length: str | None = None
+    quick: bool = False
 
     @property
     def url(self) -> str:
@@ -56,23 +61,9 @@ def start(node: OpenSearchNode, *, distributions: Path, jdk: Jdk | None = None) 
         shut_down(node)
     kit = jdk or find_jdk()
     distribution = ensure_distribution(distributions, kit)
-    node.home.mkdir(parents=True, exist_ok=True)
-    mark = spawn(
-        command(node, distribution, kit),
-        log=node.log,
-        environment=_environment(kit),
-        working_folder=node.home,
-    )
-    wait_until(lambda: is_healthy(node) or not is_alive(mark), timeout_s=_START_TIMEOUT_S, interval_s=0.1)
-    if not is_alive(mark) or not is_healthy(node):
-        stop(mark, grace_s=_STOP_GRACE_S, polite=signal.SIGTERM)
-        raise StartError(f"OpenSearch did not start; see {node.log}\n{tail(node.log)}")
-    try:
-        _probe_knn(node)
-    except StartError:
-        stop(mark, grace_s=_STOP_GRACE_S, polite=signal.SIGTERM)
-        raise
-    return mark
+    _ensure_class_archive(distribution, kit)
+    archive = distribution.class_archive(kit)
+    return _launch(node, distribution, kit, (f"-XX:SharedArchiveFile={archive}", "-Xshare:auto"))
 
 
 def find(node: OpenSearchNode) -> ProcessMark | None:
@@ -116,7 +107,7 @@ def call(
         connection.close()
 
 
-def command(node: OpenSearchNode, distribution: Distribution, jdk: Jdk) -> list[str]:
+def command(node: OpenSearchNode, distribution: Distribution, jdk: Jdk, flags: Sequence[str] = ()) -> list[str]:
     """Return the command line of the node's process."""
     settings = {
         "cluster.name": "knowledge-index-local",
@@ -137,7 +128,52 @@ def command(node: OpenSearchNode, distribution: Distribution, jdk: Jdk) -> list[
     if node.http_max_content_length is not None:
         settings["http.max_content_length"] = node.http_max_content_length
     arguments = [f"{name}={value}" for name, value in settings.items()]
-    return [str(jdk.java), *_jvm_flags(node), "-cp", distribution.class_path, MAIN_CLASS, *arguments]
+    return [str(jdk.java), *_jvm_flags(node), *flags, "-cp", distribution.class_path, MAIN_CLASS, *arguments]
+
+
+def _launch(node: OpenSearchNode, distribution: Distribution, jdk: Jdk, flags: Sequence[str]) -> ProcessMark:
+    """Start the node's process and return it when it is healthy and its k-NN has answered."""
+    node.home.mkdir(parents=True, exist_ok=True)
+    mark = spawn(
+        command(node, distribution, jdk, flags),
+        log=node.log,
+        environment=_environment(jdk),
+        working_folder=node.home,
+    )
+    wait_until(lambda: is_healthy(node) or not is_alive(mark), timeout_s=_START_TIMEOUT_S, interval_s=0.1)
+    if not is_alive(mark) or not is_healthy(node):
+        stop(mark, grace_s=_STOP_GRACE_S, polite=signal.SIGTERM)
+        raise StartError(f"OpenSearch did not start; see {node.log}\n{tail(node.log)}")
+    try:
+        _probe_knn(node)
+    except StartError:
+        stop(mark, grace_s=_STOP_GRACE_S, polite=signal.SIGTERM)
+        raise
+    return mark
+
+
+def _ensure_class_archive(distribution: Distribution, jdk: Jdk) -> None:
+    """Let a node that is thrown away load its classes once and keep them for all later starts.
+
+    Java ignores an archive that does not fit (another build of the JDK), so a start never depends on it. One that
+    could not be written is kept as an empty file, so that it is not tried at each start.
+    """
+    archive = distribution.class_archive(jdk)
+    if archive.exists():
+        return
+    with distribution.locked(), tempfile.TemporaryDirectory(prefix="ki-archive-") as folder:
+        if archive.exists():
+            return
+        http_port = choose_port()
+        node = OpenSearchNode(
+            Path(folder) / "home", Path(folder) / "log", http_port, choose_port(taken=(http_port,)), heap="512m"
+        )
+        draft = archive.with_suffix(".draft")
+        draft.unlink(missing_ok=True)
+        mark = _launch(node, distribution, jdk, (f"-XX:ArchiveClassesAtExit={draft}",))
+        stop(mark, grace_s=_ARCHIVE_TIMEOUT_S, polite=signal.SIGTERM)
+        draft.touch()
+        draft.rename(archive)
 
 
 def _jvm_flags(node: OpenSearchNode) -> list[str]:
@@ -151,6 +187,8 @@ def _jvm_flags(node: OpenSearchNode) -> list[str]:
         "-XX:+ExitOnOutOfMemoryError",
         f"-XX:ErrorFile={node.home / 'jvm-error.log'}",
         "-XX:-UsePerfData",
+        "-Xlog:cds=off,aot=off",
+        *(["-XX:TieredStopAtLevel=1"] if node.quick else []),
         f"-Djava.io.tmpdir={temporary}",
         f"-Djna.tmpdir={temporary}",
         "-Dfile.encoding=UTF-8",

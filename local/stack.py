@@ -260,6 +260,7 @@ def _node(layout: Layout, state: StackState) -> OpenSearchNode:
         http_port=state.ports.opensearch,
         transport_port=state.ports.opensearch_transport,
         heap=layout.heap,
+        quick=layout.throwaway,
     )
 
 

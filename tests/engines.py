@@ -153,7 +153,8 @@ def _cluster(folder: Path, port: int) -> PostgresCluster:
 
 
 def _node(folder: Path, http_port: int, transport_port: int) -> OpenSearchNode:
-    return OpenSearchNode(folder / "opensearch", folder / "opensearch.log", http_port, transport_port, heap="512m")
+    home, log = folder / "opensearch", folder / "opensearch.log"
+    return OpenSearchNode(home, log, http_port, transport_port, heap="512m", quick=True)
 
 
 def _sweep() -> None:
