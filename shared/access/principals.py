@@ -88,7 +88,8 @@ def from_claims(claims: Mapping[str, Any], settings: Identity) -> Caller:
         raise UnauthenticatedError("the token names no subject")
     principals = {identity, AUTHENTICATED}
     email = claims.get("email")
-    if isinstance(email, str) and claims.get("email_verified") in {True, "true"}:
+    verified = claims.get("email_verified")
+    if isinstance(email, str) and (verified is True or verified == "true"):
         principals |= normalise_all((f"user:{email.strip()}", f"username:{email.strip()}"))
     groups = _groups(claims.get(settings.groups_claim))
     if not groups.isdisjoint(_groups(list(settings.admin_groups))):
