@@ -42,8 +42,6 @@ class LoopbackServer(ThreadingHTTPServer):
 
 class _Connection(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
-    server_version = "knowledge-index"
-    sys_version = ""
     timeout = _IDLE_S
     # Without these two every answer waits about 40 ms for the client's delayed acknowledgement.
     disable_nagle_algorithm = True
@@ -73,6 +71,10 @@ class _Connection(BaseHTTPRequestHandler):
         self._write(self.server.answer(request))
 
     do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = do_HEAD = do_OPTIONS = answer  # noqa: N815
+
+    def version_string(self) -> str:
+        """Name the server without its Python."""
+        return "knowledge-index"
 
     def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
         """Answer what is not HTTP enough to be a request."""

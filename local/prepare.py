@@ -6,10 +6,11 @@ from collections.abc import Mapping
 
 
 def prepare(env: Mapping[str, str]) -> None:
-    """Bring the engines to what this version of the product expects: schema and index.
+    """Bring the engines to what this version of the product expects.
 
-    Called at every `ki up` with the stack's environment after both engines answer and before anything is
-    served. Must be safe to call again, and must raise when it cannot do its work.
+    Called at every `ki up` with the stack's environment, after both engines answer and before anything is
+    served. Safe to call again; raises when it cannot do its work. So far the schema; the index belongs here, too.
     """
-    # Migrations and the index are made by shared.db and shared.runtime.bootstrap.
-    del env
+    from shared.db.migrate import upgrade  # noqa: PLC0415  # Alembic is slow to import, and `ki token` needs none
+
+    upgrade(env["KI_DATABASE__URL"])

@@ -48,3 +48,22 @@ def test_opensearch_accepts_a_shingle_width_above_the_default(opensearch_node: O
 def test_opensearch_makes_no_index_by_itself(opensearch_node: OpenSearchNode):
     status, answer = opensearch.call(opensearch_node, "PUT", "/never-made/_doc/1", {"a": 1})
     assert (status, answer["error"]["type"]) == (404, "index_not_found_exception")
+
+
+def test_each_made_database_is_migrated_and_its_own(make_database):
+    counts = []
+    for url in (make_database(), make_database()):
+        engine = sa.create_engine(url)
+        with engine.begin() as connection:
+            connection.execute(sa.text("CREATE TABLE mine (n int)"))
+            counts.append(connection.execute(sa.text("SELECT count(*) FROM alembic_version")).scalar_one())
+        engine.dispose()
+    assert counts == [1, 1]
+
+
+def test_a_database_made_for_migrations_is_empty(empty_database):
+    engine = sa.create_engine(empty_database())
+    with engine.connect() as connection:
+        tables = connection.execute(sa.text("SELECT tablename FROM pg_tables WHERE schemaname = 'public'")).all()
+    engine.dispose()
+    assert tables == []

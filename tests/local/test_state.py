@@ -45,7 +45,8 @@ def test_five_ports_are_five_different_ones():
     assert len(set(chosen)) == 5
 
 
-def test_a_port_someone_else_took_is_given_up_alone(taken_port):
+def test_a_port_someone_else_took_is_given_up_alone(taken_port, monkeypatch):
+    monkeypatch.setattr("local.state._RELEASE_S", 0.1)
     earlier = Ports.choose(None, held=NOTHING_HELD).model_copy(update={"http": taken_port})
     again = Ports.choose(earlier, held=NOTHING_HELD)
     assert again.http != taken_port
