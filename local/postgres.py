@@ -35,7 +35,9 @@ _SETTINGS = {
     "listen_addresses": LOOPBACK,
     "unix_socket_directories": "",  # no socket file to leave behind, none to collide
     "max_connections": "100",
-    "shared_buffers": "128MB",
+    "shared_buffers": "256MB",
+    "work_mem": "16MB",
+    "random_page_cost": "1.1",  # solid state, as in production
     "timezone": "UTC",
     "log_timezone": "UTC",
     "dynamic_shared_memory_type": "mmap",  # containers often have a tiny /dev/shm
