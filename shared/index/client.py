@@ -217,7 +217,10 @@ class IndexClient:
         if status >= HTTPStatus.BAD_REQUEST:
             problem = answer.get("error") if isinstance(answer, dict) else None
             return failure(status, problem, target=request.target)
-        return read(answer)
+        try:
+            return read(answer)
+        except (LookupError, AttributeError, TypeError, ValueError) as error:
+            return _away("The index engine's answer is not what it should be; check opensearch.url.", error)
 
     def _paused(self, attempt: int, ends: float) -> bool:
         """Wait before another try and return True, or return False if there is none left or no time."""

@@ -98,6 +98,8 @@ def _joins(word: str, pieces: list[_Piece]) -> tuple[str, ...]:
 
 def _certain(word: str, plain: str) -> tuple[str, ...]:
     """Return the parts of a word that is known in part only."""
+    if any(plain.endswith(ending) and plain[: len(plain) - len(ending)] in _KNOWN for ending in _ENDINGS):
+        return ()
     head = _head(plain)
     if head is not None:
         start, stop = head

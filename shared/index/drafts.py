@@ -33,6 +33,11 @@ class Draft:
     body: dict[str, Any]
     embedded: str | None
 
+    @property
+    def is_live(self) -> bool:
+        """Whether this is a row to be found, not a tombstone."""
+        return not self.body[fields.DELETED]
+
 
 @dataclass(frozen=True, slots=True)
 class EmbeddedDraft:

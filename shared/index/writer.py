@@ -157,7 +157,7 @@ class IndexWriter:
             elif item.outcome is BulkOutcome.UNAVAILABLE:
                 fate.unavailable = f"chunk {item.chunk_id}: {item.reason}"
             else:
-                fate.written += 1
+                fate.written += one.draft.is_live
                 written.append(one)
         record_embedded(self._engine, written)
 
