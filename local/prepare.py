@@ -6,11 +6,20 @@ from collections.abc import Mapping
 
 
 def prepare(env: Mapping[str, str]) -> None:
-    """Bring the engines to what this version of the product expects.
+    """Bring the schema and the index to what this version of the product expects.
 
     Called at every `ki up` with the stack's environment, after both engines answer and before anything is
-    served. Safe to call again; raises when it cannot do its work. So far the schema; the index belongs here, too.
+    served. Safe to call again; raises when it cannot do its work.
     """
-    from shared.db.migrate import upgrade  # noqa: PLC0415  # Alembic is slow to import, and `ki token` needs none
+    # Alembic and the model are slow to import, and `ki token` needs neither.
+    from shared.db.migrate import upgrade  # noqa: PLC0415
+    from shared.index.ensure import ensure_index  # noqa: PLC0415
+    from shared.runtime.bootstrap import build  # noqa: PLC0415
+    from shared.settings import load_settings  # noqa: PLC0415
 
     upgrade(env["KI_DATABASE__URL"])
+    parts = build(load_settings(env))
+    try:
+        ensure_index(parts.index, parts.settings.retrieval, embedding_signature=parts.embedding.signature)
+    finally:
+        parts.close()
