@@ -7,6 +7,7 @@ Memberships are followed through groups to the end; cycles end by themselves.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 import sqlalchemy as sa
 
@@ -19,13 +20,13 @@ _aliases, _members = principal_aliases.c, source_group_members.c
 
 def expand(connection: sa.Connection, principals: Iterable[Principal]) -> frozenset[Principal]:
     """Return the expanded principals, in one statement. A search gets them with its scope instead."""
-    rows = connection.execute(sa.select(expanded(sorted(principals)).c.principal))
+    given = sa.bindparam(None, sorted(principals), type_=TextArray)
+    rows = connection.execute(sa.select(expanded(given).c.principal))
     return frozenset(Principal(row.principal) for row in rows)
 
 
-def expanded(principals: list[Principal]) -> sa.CTE:
-    """Return a CTE with one column, `principal`: these and all that they stand for."""
-    given = sa.bindparam(None, principals, type_=TextArray)
+def expanded(given: sa.ColumnElement[Any]) -> sa.CTE:
+    """Return a CTE with one column, `principal`: those of the array `given` and all that they stand for."""
     raw = sa.select(sa.func.unnest(given).label("principal")).cte("raw_principals")
     known = _with_aliases(raw, "known_principals")
     holders = sa.select(known.c.principal).cte("held_principals", recursive=True)

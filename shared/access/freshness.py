@@ -55,7 +55,7 @@ def is_within_log(snapshot: Any, state: sa.CTE) -> sa.ColumnElement[bool]:
     return sa.func.pg_snapshot_xmin(snapshot) >= state.c.floor
 
 
-def unseen_rows(snapshot: Any, source: Any, concerned: sa.ColumnElement[bool], limit: int, name: str) -> sa.CTE:
+def unseen_rows(snapshot: Any, source: Any, concerned: sa.ColumnElement[bool], limit: Any, name: str) -> sa.CTE:
     """Return a CTE `kind`, `target`, `seq`: log rows that `snapshot` (a column of `source`) has not seen.
 
     `concerned` is a condition on the log row's principal. At most about `limit` rows; ordering by transaction makes

@@ -49,6 +49,27 @@ class Viewer:
         return is_administrator(self.principals)
 
 
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """How a statement refers to its viewer: `names` is an expression for the array of expanded principals.
+
+    For statements that are built once and run for many viewers; everyone else hands in a `Viewer`.
+    """
+
+    names: sa.ColumnElement[Any]
+    mode: AclMode
+    is_administrator: bool
+
+    @classmethod
+    def of(cls, viewer: Viewer | Standing) -> Standing:
+        """Return the standing of one viewer, with its principals as a parameter."""
+        if isinstance(viewer, Standing):
+            return viewer
+        # Anonymous: two viewers in one statement must never share a value.
+        names = sa.bindparam(None, sorted(viewer.principals), type_=TextArray)
+        return cls(names, viewer.mode, viewer.is_administrator)
+
+
 def among_seqs(seqs: Collection[VersionSeq] | Collection[int]) -> Among:
     """Return: the versions with these dense numbers."""
     return document_versions.c.seq == sa.any_(sa.bindparam(None, list(seqs), type_=pg.ARRAY(sa.Integer)))
@@ -64,13 +85,13 @@ def among_documents(ids: Collection[DocumentId]) -> Among:
     return document_versions.c.document_id == sa.any_(_ids(ids))
 
 
-def visible_versions(viewer: Viewer, *, among: Among, name: str = "visible") -> sa.CTE:
+def visible_versions(viewer: Viewer | Standing, *, among: Among, name: str = "visible") -> sa.CTE:
     """Return a CTE with the columns `version_id`, `seq`, `document_id`: what the viewer may see of `among`.
 
     Give a `name` when one statement needs two of them.
     """
     base = base_versions(among, f"{name}_base")
-    seqs = visible_seqs(viewer, base).cte(f"{name}_seqs")
+    seqs = visible_seqs(Standing.of(viewer), base).cte(f"{name}_seqs")
     return (
         sa.select(base.c.id.label("version_id"), base.c.seq, base.c.document_id)
         .where(base.c.seq.in_(sa.select(seqs.c.seq)))
@@ -78,23 +99,24 @@ def visible_versions(viewer: Viewer, *, among: Among, name: str = "visible") -> 
     )
 
 
-def citable_observations(viewer: Viewer, visible: sa.CTE, *, name: str = "citable") -> sa.CTE:
+def citable_observations(viewer: Viewer | Standing, visible: sa.CTE, *, name: str = "citable") -> sa.CTE:
     """Return a CTE with the columns `version_id`, `source_object_id`: what of `visible` may be shown and where.
 
     `visible` comes from `visible_versions` of the same viewer. An observation may be shown when its object allows
     the viewer and does not deny, or has no ACL at `local_fs` and the project or document allows. Administrators may
     see every active one. A visible version has at least one.
     """
+    standing = Standing.of(viewer)
     seen = _active_observations(visible, visible.c.version_id)
     columns = (visible.c.version_id, source_objects.c.id.label("source_object_id"))
-    if viewer.is_administrator:
+    if standing.is_administrator:
         return sa.select(*columns).select_from(seen).where(_is_active()).distinct().cte(name)
     openly = (
         sa.select(*columns)
         .select_from(seen)
-        .where(_is_active(), granted_at_source(viewer, Effect.ALLOW), ~granted_at_source(viewer, Effect.DENY))
+        .where(_is_active(), granted_at_source(standing, Effect.ALLOW), ~granted_at_source(standing, Effect.DENY))
     )
-    allowed = sa.union_all(*locally_granted(viewer, visible, visible.c.version_id, Effect.ALLOW)).subquery()
+    allowed = sa.union_all(*locally_granted(standing, visible, visible.c.version_id, Effect.ALLOW)).subquery()
     delegated = (
         sa.select(*columns)
         .select_from(seen)
@@ -112,58 +134,58 @@ def base_versions(among: Among, name: str) -> sa.CTE:
     return base.prefix_with("NOT MATERIALIZED" if among is EVERYTHING else "MATERIALIZED")
 
 
-def visible_seqs(viewer: Viewer, base: sa.CTE) -> sa.Select[tuple[int]] | sa.CompoundSelect[tuple[int]]:
+def visible_seqs(standing: Standing, base: sa.CTE) -> sa.Select[tuple[int]] | sa.CompoundSelect[tuple[int]]:
     """Return a query for the `seq` of each visible version of `base`; a number may come twice."""
-    if not viewer.principals:
-        return sa.select(base.c.seq).where(sa.false())
     observed = _active_observations(base, base.c.id)
-    if viewer.is_administrator:
+    if standing.is_administrator:
         return sa.select(base.c.seq).select_from(observed).where(_is_active())
-    local = sa.union_all(*locally_granted(viewer, base, base.c.id, Effect.ALLOW, base.c.seq)).cte(f"{base.name}_local")
-    start = base if viewer.mode is AclMode.SUFFICIENT else local
+    local = sa.union_all(*locally_granted(standing, base, base.c.id, Effect.ALLOW, base.c.seq)).cte(
+        f"{base.name}_local"
+    )
+    start = base if standing.mode is AclMode.SUFFICIENT else local
     at_source = (
         sa.select(start.c.seq)
         .select_from(_active_observations(start, start.c.id))
-        .where(_is_active(), granted_at_source(viewer, Effect.ALLOW))
+        .where(_is_active(), granted_at_source(standing, Effect.ALLOW))
     )
     delegated = (
         sa.select(local.c.seq).select_from(_active_observations(local, local.c.id)).where(_is_active(), _is_delegated())
     )
     denied = (
-        *locally_granted(viewer, base, base.c.seq, Effect.DENY),
-        sa.select(base.c.seq).select_from(observed).where(_is_active(), granted_at_source(viewer, Effect.DENY)),
+        *locally_granted(standing, base, base.c.seq, Effect.DENY),
+        sa.select(base.c.seq).select_from(observed).where(_is_active(), granted_at_source(standing, Effect.DENY)),
     )
     return sa.except_(sa.union_all(at_source, delegated), sa.union_all(*denied))
 
 
 def locally_granted(
-    viewer: Viewer, versions: sa.CTE, column: Any, effect: Effect, *more: Any
+    standing: Standing, versions: sa.CTE, column: Any, effect: Effect, *more: Any
 ) -> tuple[sa.Select[Any], sa.Select[Any]]:
     """Return two queries: versions with such a grant on their project, and with one on their document."""
     on_project = (
         sa.select(column, *more)
         .join(documents, documents.c.id == versions.c.document_id)
-        .where(documents.c.project_id.in_(_targets(viewer, project_grants, effect)))
+        .where(documents.c.project_id.in_(_targets(standing, project_grants, effect)))
     )
-    on_document = sa.select(column, *more).where(versions.c.document_id.in_(_targets(viewer, document_grants, effect)))
+    on_document = sa.select(column, *more).where(
+        versions.c.document_id.in_(_targets(standing, document_grants, effect))
+    )
     return on_project, on_document
 
 
-def granted_at_source(viewer: Viewer, effect: Effect) -> sa.ColumnElement[bool]:
+def granted_at_source(standing: Standing, effect: Effect) -> sa.ColumnElement[bool]:
     """Return: the source object carries such a grant for the viewer."""
-    return source_objects.c.id.in_(_targets(viewer, source_object_grants, effect))
+    return source_objects.c.id.in_(_targets(standing, source_object_grants, effect))
 
 
-def held(viewer: Viewer, grants: sa.Table, effect: Effect) -> sa.ColumnElement[bool]:
+def held(standing: Standing, grants: sa.Table, effect: Effect) -> sa.ColumnElement[bool]:
     """Return: the grant has this effect and names a principal of the viewer."""
-    # Anonymous: two viewers in one statement must never share a value.
-    principals = sa.bindparam(None, sorted(viewer.principals), type_=TextArray)
-    return sa.and_(grants.c.principal == sa.any_(principals), grants.c.effect == sa.literal_column(f"'{effect}'"))
+    return sa.and_(grants.c.principal == sa.any_(standing.names), grants.c.effect == sa.literal_column(f"'{effect}'"))
 
 
-def _targets(viewer: Viewer, grants: sa.Table, effect: Effect) -> sa.Select[Any]:
+def _targets(standing: Standing, grants: sa.Table, effect: Effect) -> sa.Select[Any]:
     # A caller's groups often hold several grants on one target: IN, unlike a join, counts them once.
-    return sa.select(grants.c[0]).where(held(viewer, grants, effect))
+    return sa.select(grants.c[0]).where(held(standing, grants, effect))
 
 
 def _active_observations(versions: sa.CTE, version_id: Any) -> Any:

@@ -9,9 +9,11 @@ import random
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import lru_cache
 from typing import Any, TypeVar
 
 import sqlalchemy as sa
+from pg8000 import legacy
 from pg8000.exceptions import DatabaseError, InterfaceError
 
 from shared.errors import EngineUnavailableError, MisconfiguredError, TransientError
@@ -24,6 +26,7 @@ _RETRIED = frozenset({SERIALIZATION_FAILURE, DEADLOCK_DETECTED})
 # Shutting down, starting up, crashed, too many connections.
 _AWAY = frozenset({"57P01", "57P02", "57P03", "53300"})
 _RECYCLE_S = 840  # an RDS IAM token lives 900 s
+_LONGEST_REMEMBERED = 50_000  # bulk inserts are longer, and seldom the same twice
 _TRUSTED_IDLE_S = 30.0
 _CONNECT_TIMEOUT_S = 10
 _AUTOCOMMIT_ALLOWED = "ki_autocommit_allowed"
@@ -47,6 +50,7 @@ def make_engine(settings: Database, *, password: Callable[[], str] | None = None
     if settings.pooler == "none":
         # Part of the start-up packet: no round trip. RDS Proxy takes no such parameters.
         connect_args["startup_params"] = {"statement_timeout": str(settings.statement_timeout_ms)}
+    _remember_conversions()
     engine = sa.create_engine(
         settings.url,
         pool_size=settings.pool_size,
@@ -117,6 +121,30 @@ def sqlstate(error: BaseException | None) -> str | None:
     if isinstance(original, DatabaseError) and original.args and isinstance(original.args[0], dict):
         return original.args[0].get("C")
     return None
+
+
+def _remember_conversions() -> None:
+    """Let the driver turn `%s` into `$1` once a statement text instead of at every execution.
+
+    It reads the text character by character in Python: 2 to 4 ms for a long statement, more than running it takes.
+    """
+    driver: Any = legacy
+    original = driver.convert_paramstyle
+    if hasattr(original, "remembered"):
+        return
+
+    @lru_cache(maxsize=512)
+    def remembered(style: str, query: str) -> str:
+        return str(original(style, query, ())[0])
+
+    def convert(style: str, query: str, args: Any) -> Any:
+        # Positional styles leave the arguments as they are.
+        if style != "format" or len(query) > _LONGEST_REMEMBERED:
+            return original(style, query, args)
+        return remembered(style, query), args
+
+    convert.remembered = remembered  # type: ignore[attr-defined]  # marks it as ours
+    driver.convert_paramstyle = convert
 
 
 def _translate(context: sa.engine.ExceptionContext) -> None:
