@@ -12,6 +12,7 @@ from shared.text.normalise import stored
 _BREAKS = re.compile(r"\r\n|[\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
 _TRAILING = re.compile(r"[ \t]+(?=\n|$)")
 _MANY_BREAKS = re.compile(r"\n{3,}")
+_SOFT_HYPHEN = re.compile("\u00ad(?:[^\\S\n]*\n[^\\S\n]*(?=\\w))?")
 
 
 class TextBuilder:
@@ -62,8 +63,9 @@ class TextBuilder:
 
 
 def tidy(text: str) -> str:
-    """Return a block in stored form: one kind of line break, no trailing spaces, no run of blank lines."""
-    lines = _TRAILING.sub("", _BREAKS.sub("\n", stored(text)))
+    """Return a block in stored form: one kind of line break, no soft hyphens, trailing spaces or runs of blank lines."""
+    whole = _SOFT_HYPHEN.sub("", _BREAKS.sub("\n", stored(text)))
+    lines = _TRAILING.sub("", stored(whole))
     return _MANY_BREAKS.sub("\n\n", lines).strip("\n").rstrip()
 
 

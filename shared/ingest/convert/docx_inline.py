@@ -1,0 +1,144 @@
+"""The text of a Word paragraph as it reads when all tracked changes are accepted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from lxml import etree
+
+# Containers that are not there for a reader.
+TRANSPARENT = frozenset(
+    "ins moveTo smartTag customXml sdtContent hyperlink fldSimple dir bdo r ruby rubyBase oMath oMathPara num den e sup"
+    " sub f sSup sSub rad deg d".split()
+)
+REMOVED = frozenset({"del", "moveFrom"})
+_LITERAL = {"tab": "\t", "ptab": "\t", "br": "\n", "cr": "\n", "noBreakHyphen": "\u2011", "softHyphen": ""}
+_NOTES = {"footnoteReference": "footnote", "endnoteReference": "endnote"}
+_MAX_CHANGES = 2000
+_PRIVATE_USE = range(0xF000, 0xF100)
+
+
+@dataclass(slots=True)
+class Changes:
+    """Tracked changes apart from the text: {"author", "date", "text"} each, at most `_MAX_CHANGES`."""
+
+    insertions: list[dict[str, str | None]] = field(default_factory=list)
+    deletions: list[dict[str, str | None]] = field(default_factory=list)
+
+    def note(self, kind: list[dict[str, str | None]], element: etree._Element, text: str) -> None:
+        """Keep one change that carries text."""
+        if text.strip() and len(kind) < _MAX_CHANGES:
+            kind.append({"author": attribute(element, "author"), "date": attribute(element, "date"), "text": text})
+
+
+@dataclass(slots=True)
+class Paragraph:
+    """A paragraph's text, and the boxes that hang on it."""
+
+    pieces: list[str] = field(default_factory=list)
+    boxes: list[etree._Element] = field(default_factory=list)
+
+    @property
+    def text(self) -> str:
+        """The text in one piece."""
+        return "".join(self.pieces)
+
+
+def local(element: etree._Element) -> str:
+    """Return an element's name without its namespace (transitional and strict ones are alike); "" for an entity."""
+    return etree.QName(element).localname if isinstance(element.tag, str) else ""
+
+
+def attribute(element: etree._Element, name: str) -> str | None:
+    """Return an attribute by its local name."""
+    return next((str(value) for key, value in element.attrib.items() if etree.QName(key).localname == name), None)
+
+
+def child(element: etree._Element, *path: str) -> etree._Element | None:
+    """Return the first descendant along a path of local names."""
+    found: etree._Element | None = element
+    for name in path:
+        found = next((c for c in found if local(c) == name), None) if found is not None else None
+    return found
+
+
+def chosen(alternative: etree._Element) -> Iterable[etree._Element]:
+    """Return the content of `mc:AlternateContent` once: the choice, the fallback only where there is no choice."""
+    options = [c for c in alternative if local(c) == "Choice"] or [c for c in alternative if local(c) == "Fallback"]
+    return list(options[0]) if options else []
+
+
+def read_paragraph(element: etree._Element, changes: Changes) -> Paragraph:
+    """Return the accepted text of a `w:p`."""
+    paragraph = Paragraph()
+    for inner in element:
+        _read(inner, paragraph, changes)
+    return paragraph
+
+
+def _read(element: etree._Element, paragraph: Paragraph, changes: Changes) -> None:
+    name = local(element)
+    if name in {"t", "delText"}:
+        if name == "t":
+            paragraph.pieces.append("".join(_literal(element)))
+    elif name in _LITERAL:
+        paragraph.pieces.append(_LITERAL[name])
+    elif name == "sym":
+        paragraph.pieces.append(_symbol(element))
+    elif name in _NOTES:
+        paragraph.pieces.append(f"[{attribute(element, 'id') or '?'}]")
+    elif name in REMOVED:
+        changes.note(changes.deletions, element, _removed_text(element))
+    elif name == "AlternateContent":
+        for inner in chosen(element):
+            _read(inner, paragraph, changes)
+    elif name == "sdt":
+        content = child(element, "sdtContent")
+        if content is not None:
+            _read(content, paragraph, changes)
+    elif name in {"drawing", "pict", "object"} or name.startswith(("wsp", "wgp", "wpc")):
+        paragraph.boxes.extend(boxes(element))
+    elif name == "ins":
+        before = len(paragraph.pieces)
+        for inner in element:
+            _read(inner, paragraph, changes)
+        changes.note(changes.insertions, element, "".join(paragraph.pieces[before:]))
+    elif name in TRANSPARENT:
+        for inner in element:
+            _read(inner, paragraph, changes)
+
+
+def boxes(element: etree._Element) -> Iterator[etree._Element]:
+    """Yield the contents of text boxes below an element, each once."""
+    for inner in element:
+        name = local(inner)
+        if name == "txbxContent":
+            yield inner
+        elif name == "AlternateContent":
+            for option in chosen(inner):
+                yield from [option] if local(option) == "txbxContent" else boxes(option)
+        else:
+            yield from boxes(inner)
+
+
+def _literal(element: etree._Element) -> Iterator[str]:
+    """Yield a text as it is written: an entity reference stays its own name, nothing stands in for it."""
+    yield element.text or ""
+    for inner in element:
+        if isinstance(inner, etree._Entity):  # noqa: SLF001 - lxml names the class only so
+            yield f"&{inner.name};"
+        yield inner.tail or ""
+
+
+def _removed_text(element: etree._Element) -> str:
+    return "".join("".join(_literal(e)) for e in element.iter("{*}delText", "{*}t"))
+
+
+def _symbol(element: etree._Element) -> str:
+    try:
+        code = int(attribute(element, "char") or "", 16)
+    except ValueError:
+        return ""
+    # Symbol fonts sit in the private use area; the letter below it is a guess that would be read as text.
+    return "" if code in _PRIVATE_USE or not 0 < code <= 0x10FFFF else chr(code)
