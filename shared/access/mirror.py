@@ -16,6 +16,7 @@ import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql as pg
 
 from shared.access.grants import Grant
+from shared.access.inheritance import inherit_acl
 from shared.access.principals import normalise, qualify
 from shared.db.tables.access import source_group_members, source_object_grants
 from shared.db.tables.base import TextArray
@@ -81,6 +82,7 @@ def replace_object_acl(
         .values(acl_state=AclState.KNOWN, acl_as_of=as_of, acl_warning=warning)
     )
     _write(connection, source_object_id, added, removed)
+    inherit_acl(connection, source_object_id)
     return MirrorOutcome(len(added), len(removed), changed=True, warnings=notes)
 
 

@@ -42,7 +42,8 @@ class Payload:
 
     def with_result(self, result: Mapping[str, str]) -> Payload:
         """Return the payload after a stage; an unknown field is a programming error."""
-        merged = replace(self, **result)
+        changes: dict[str, Any] = dict(result)
+        merged = replace(self, **changes)
         if len(merged.to_json()) > MAX_PAYLOAD_BYTES:
             raise LimitExceededError(f"the payload of a stage is larger than {MAX_PAYLOAD_BYTES} bytes")
         return merged

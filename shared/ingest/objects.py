@@ -11,7 +11,7 @@ from uuid import UUID
 import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql as pg
 
-from shared.db.tables.access import source_object_grants
+from shared.access.inheritance import inherit_acl
 from shared.db.tables.sources import source_objects, sources
 from shared.errors import MisconfiguredError, NotVisibleError
 from shared.sources.base import FoundObject
@@ -77,13 +77,15 @@ def register(connection: sa.Connection, source_id: SourceId, found: Sequence[Fou
             for entry in ordered[start : start + _BATCH]
         ]
         _upsert(connection, batch, ("path", "name", "size_bytes", "modified_at", "source_version"))
-        ids.update(_ids(connection, source_id, [row["external_id"] for row in batch]))
+        ids.update(_ids(connection, source_id, [stored(entry.external_id) for entry in ordered[start : start + _BATCH]]))
     return ids
 
 
 def register_members(connection: sa.Connection, parent: ObjectRow, members: Sequence[MemberRow]) -> None:
     """Register the files in a file as objects of their own, each with the ACL of the file that holds it."""
-    batch = [
+    # Whoever changes the parent's ACL waits, or is waited for: no member is left with the ACL of before.
+    connection.execute(sa.select(source_objects.c.id).where(source_objects.c.id == parent.id).with_for_update(read=True))
+    batch: list[dict[str, Any]] = [
         {
             "source_id": str(parent.source_id),
             "external_id": f"{parent.external_id}!/{member.position}/{member.name}",
@@ -97,41 +99,6 @@ def register_members(connection: sa.Connection, parent: ObjectRow, members: Sequ
     if batch:
         _upsert(connection, sorted(batch, key=lambda row: str(row["external_id"])), ("path", "name", "sha256"))
         inherit_acl(connection, parent.id)
-
-
-def inherit_acl(connection: sa.Connection, parent_id: SourceObjectId) -> None:
-    """Give the objects taken out of `parent_id` its ACL, state and rows: nobody reads an attachment but not its mail.
-
-    An unknown ACL is inherited as unknown; rows that the parent does not have are removed.
-    """
-    parent, child = source_objects.alias("parent"), source_objects.alias("child")
-    grants, theirs = source_object_grants, source_object_grants.alias("theirs")
-    children = sa.select(child.c.id).where(child.c.parent_id == parent_id)
-    extra = grants.c.source_object_id.in_(children) & ~sa.exists().where(
-        theirs.c.source_object_id == parent_id,
-        theirs.c.principal == grants.c.principal,
-        theirs.c.effect == grants.c.effect,
-    )
-    connection.execute(sa.delete(grants).where(extra))
-    copies = (
-        sa.select(child.c.id, theirs.c.principal, theirs.c.effect, theirs.c.granted_by, theirs.c.reason)
-        .where(child.c.parent_id == parent_id, theirs.c.source_object_id == parent_id)
-        .order_by(child.c.id, theirs.c.principal, theirs.c.effect)
-    )
-    names = ["source_object_id", "principal", "effect", "granted_by", "reason"]
-    connection.execute(pg.insert(grants).from_select(names, copies).on_conflict_do_nothing())
-    connection.execute(
-        sa.update(source_objects)
-        .where(
-            source_objects.c.parent_id == parent_id,
-            parent.c.id == parent_id,
-            sa.or_(
-                source_objects.c.acl_state != parent.c.acl_state,
-                source_objects.c.acl_as_of.is_distinct_from(parent.c.acl_as_of),
-            ),
-        )
-        .values(acl_state=parent.c.acl_state, acl_as_of=parent.c.acl_as_of, acl_warning=parent.c.acl_warning)
-    )
 
 
 def load(connection: sa.Connection, object_id: SourceObjectId) -> ObjectRow:

@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from email.errors import HeaderParseError, MessageError
 from email.message import EmailMessage
 from email.policy import default
-from typing import cast
 
 from shared.errors import UnreadableFileError
 from shared.ingest.convert.blocks import TextBuilder
@@ -27,7 +26,7 @@ _LINE_FOLD = re.compile(r"\r?\n[ \t]+")
 
 def convert(content: bytes) -> Conversion:
     """Return a mail's text: headers in a part of their own, then the body (plain text before HTML)."""
-    message = cast("EmailMessage", email.message_from_bytes(content, policy=default))
+    message = email.message_from_bytes(content, policy=default)
     if not message.keys():
         raise UnreadableFileError("the file has no mail headers")
     headers = {name.lower(): value for name in (*_SHOWN, *_KEPT) if (value := header(message, name))}

