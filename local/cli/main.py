@@ -23,8 +23,12 @@ COMMANDS = (
     _Entry("down", "local.cli.down", "Stop the local stack; the data stay."),
     _Entry("status", "local.cli.status", "Show what runs and where."),
     _Entry("token", "local.cli.token", "Print a token of the local issuer."),
+    _Entry("ingest", "local.cli.ingest", "Take a folder or a file in."),
+    _Entry("quarantine", "local.cli.quarantine", "List and retry what could not be taken in."),
     _Entry("search", "local.cli.search", "Find passages, as one person sees them."),
     _Entry("filter", "local.cli.filter", "List documents by their facts."),
+    _Entry("get", "local.cli.get", "Print a document's text."),
+    _Entry("demo", "local.cli.demo", "The whole product in one go, on an invented firm."),
 )
 
 

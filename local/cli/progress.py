@@ -1,0 +1,28 @@
+"""Progress bars on stderr."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from shared.ingest.service import Progress as IngestProgress
+
+
+@contextmanager
+def ingest_progress(title: str, *, quiet: bool) -> Iterator[Callable[[IngestProgress], None] | None]:
+    """Give a callback that moves a bar; None when `quiet`."""
+    if quiet:
+        yield None
+        return
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, TextColumn("{task.fields[last]}"), console=Console(stderr=True)) as bar:
+        task = bar.add_task(title, total=None, last="")
+
+        def move(progress: IngestProgress) -> None:
+            last = progress.last.path.rpartition("/")[2][-40:] if progress.last else ""
+            bar.update(task, completed=progress.done, total=progress.total, last=last)
+
+        yield move

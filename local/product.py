@@ -1,0 +1,18 @@
+"""The product's services on the running local stack, for commands that work beside the HTTP API."""
+
+from __future__ import annotations
+
+import os
+
+from local import stack
+from shared.runtime.bootstrap import Services, build
+from shared.settings import load_settings
+
+
+def running_services() -> Services:
+    """Return services on the running stack; the caller's own `KI_` variables come before the stack's.
+
+    Raises `NotRunningError` if the stack is away.
+    """
+    own = {name: value for name, value in os.environ.items() if name.startswith("KI_")}
+    return build(load_settings({**stack.running_environment(), **own}))
