@@ -48,6 +48,10 @@ class TransientError(KnowledgeIndexError):
     """Something is away for now; the same call may succeed later."""
 
 
+class ThrottledError(TransientError):
+    """Too many requests; try again shortly."""
+
+
 class EngineUnavailableError(TransientError):
     """An engine is away; try again shortly."""
 

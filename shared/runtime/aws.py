@@ -33,7 +33,7 @@ def client(service: str, *, region: str | None = None) -> Any:
 
 def credentials() -> Callable[[], AwsCredentials]:
     """Return what gives the credentials of the moment; they are refreshed before they expire."""
-    found = boto3.Session().get_credentials()  # type: ignore[no-untyped-call]
+    found = boto3.session.Session().get_credentials()  # type: ignore[no-untyped-call]
     if found is None:
         raise MisconfiguredError("opensearch.auth is sigv4, but this process has no AWS credentials")
 
