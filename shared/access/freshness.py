@@ -71,7 +71,7 @@ def unseen_rows(snapshot: Any, source: Any, concerned: sa.ColumnElement[bool], l
         .lateral(f"{name}_later")
     )
     running = (
-        sa.func.pg_snapshot_xip(snapshot)
+        _still_running(snapshot)
         .table_valued(sa.column("xid"), name=f"{name}_running")
         .render_derived()
         .lateral(f"{name}_running")
@@ -88,3 +88,8 @@ def unseen_rows(snapshot: Any, source: Any, concerned: sa.ColumnElement[bool], l
         sa.select(later.c.kind, later.c.target, later.c.seq).select_from(source.join(later, true)),
         sa.select(late.c.kind, late.c.target, late.c.seq).select_from(source.join(running, true).join(late, true)),
     ).cte(name)
+
+
+def _still_running(snapshot: Any) -> sa.Function[Any]:
+    """Return the transactions that had begun before the snapshot and were not finished: it has not seen them."""
+    return sa.func.pg_snapshot_xip(snapshot)

@@ -39,6 +39,7 @@ def inherit_acl(connection: sa.Connection, source_object_id: SourceObjectId) -> 
     names = ["source_object_id", "principal", "effect", "granted_by", "reason"]
     rows = (
         sa.select(tree.c.id, *(theirs.c[name] for name in names[1:]))
+        .select_from(theirs.join(tree, sa.true()))
         .where(theirs.c.source_object_id == source_object_id)
         .order_by(tree.c.id, theirs.c.principal, theirs.c.effect)
     )

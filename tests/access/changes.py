@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 import sqlalchemy as sa
@@ -13,15 +13,15 @@ GRANTS = {"project_grants": "projects", "document_grants": "documents", "source_
 Change = Callable[[sa.Connection, random.Random], None]
 
 _SEED = """
-insert into projects (key, title) select 'p' || gen_random_uuid(), 'p' from generate_series(1, 3);
-insert into sources (name, kind) select 's' || gen_random_uuid(), k from unnest('{local_fs,local_fs,external}'::text[]) k;
-insert into documents (project_id, title)
-  select (select id from projects where n > 0 order by random() limit 1), 'd' from generate_series(1, 7) n;
-insert into document_versions (document_id, sha256, title, mime, size_bytes)
-  select (select id from documents where n > 0 order by random() limit 1), gen_random_uuid(), 'v', 'text/plain', 1
+insert into projects (id, key, title) select :id, 'p' || :id, 'p' from generate_series(1, 3);
+insert into sources (id, name, kind) select :id, 's' || :id, k from unnest('{local_fs,local_fs,external}'::text[]) k;
+insert into documents (id, project_id, title)
+  select :id, (select id from projects where n > 0 order by random() limit 1), 'd' from generate_series(1, 7) n;
+insert into document_versions (id, document_id, sha256, title, mime, size_bytes)
+  select :id, (select id from documents where n > 0 order by random() limit 1), :id, 'v', 'text/plain', 1
   from generate_series(1, 12) n;
-insert into source_objects (source_id, external_id, path, name, acl_state)
-  select (select id from sources where n > 0 order by random() limit 1), gen_random_uuid(), 'o', 'o',
+insert into source_objects (id, source_id, external_id, path, name, acl_state)
+  select :id, (select id from sources where n > 0 order by random() limit 1), :id, 'o', 'o',
          (array['known', 'unknown'])[1 + n % 2]
   from generate_series(1, 14) n;
 insert into version_sources (version_id, source_object_id)
@@ -31,7 +31,7 @@ insert into project_grants (project_id, principal, effect)
   select id, n, 'allow' from projects, unnest(cast(:names as text[])) n where random() < 0.4 on conflict do nothing;
 insert into document_grants (document_id, principal, effect)
   select id, n, (array['allow', 'allow', 'deny'])[1 + floor(random() * 3)::int]
-  from documents, unnest(cast(:names as text[])) n where random() < 0.1 on conflict do nothing;
+  from documents, unnest(cast(:names as text[])) n where random() < 0.2 on conflict do nothing;
 insert into source_object_grants (source_object_id, principal, effect)
   select id, n, (array['allow', 'allow', 'allow', 'deny'])[1 + floor(random() * 4)::int]
   from source_objects, unnest(cast(:names as text[])) n
@@ -41,8 +41,8 @@ insert into source_object_grants (source_object_id, principal, effect)
 
 def seed(connection: sa.Connection, rng: random.Random) -> None:
     """Add a small firm: 3 projects, 7 documents, 12 versions, 14 objects, and grants."""
-    connection.execute(sa.select(sa.func.setseed(rng.random())))
-    for statement in _SEED.split(";"):
+    # Ids that follow from the seed, so that a walk can be repeated; PostgreSQL's own cannot be seeded.
+    for statement in _SEED.replace(":id", "md5(random()::text)::uuid").split(";"):
         text = sa.text(statement)
         connection.execute(text, {"names": list(NAMES)} if ":names" in statement else {})
 
@@ -198,13 +198,16 @@ def change_alias(connection: sa.Connection, rng: random.Random) -> None:
     _run(connection, "insert into principal_aliases values (:a, :b) on conflict do nothing", a=one, b=other)
 
 
-def truncate(connection: sa.Connection, rng: random.Random) -> None:
-    table = rng.choice(["project_grants", "document_grants", "source_object_grants", "version_sources"])
-    _run(connection, f"truncate {table}")
+def truncating(table: str) -> Change:
+    def truncate(connection: sa.Connection, _rng: random.Random) -> None:
+        _run(connection, f"truncate {table} cascade")
+
+    truncate.__name__ = f"truncate_{table}"
+    return truncate
 
 
-def truncate_more(connection: sa.Connection, rng: random.Random) -> None:
-    _run(connection, f"truncate {rng.choice(['documents', 'source_objects', 'projects', 'scope_log'])} cascade")
+_TRUNCATED = ("project_grants", "document_grants", "source_object_grants", "version_sources", "scope_log")
+TRUNCATE: Mapping[str, Change] = {table: truncating(table) for table in (*_TRUNCATED, "documents", "source_objects")}
 
 
 WEIGHTS: Mapping[Change, float] = {
@@ -226,13 +229,15 @@ WEIGHTS: Mapping[Change, float] = {
     move_object: 3,
     delete_object: 0.7,
     change_source: 1.5,
-    delete_source: 0.4,
+    delete_source: 0.8,
     change_membership: 2,
     change_alias: 1,
-    truncate: 0.8,
-    truncate_more: 0.2,
+    **dict.fromkeys(TRUNCATE.values(), 0.15),
 }
 
 
-def pick(rng: random.Random) -> Change:
+def pick(rng: random.Random, favoured: Collection[Change] = ()) -> Change:
+    """A random change; a favoured one every second time."""
+    if favoured and rng.random() < 0.5:
+        return rng.choice(list(favoured))
     return rng.choices(list(WEIGHTS), list(WEIGHTS.values()))[0]

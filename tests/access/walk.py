@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from collections.abc import Collection
 from dataclasses import dataclass, field
 
 import sqlalchemy as sa
@@ -23,7 +24,6 @@ CALLERS = (
     Caller("c", frozenset(map(Principal, ("group:c", "role:authenticated")))),
     Caller("admin", frozenset(map(Principal, ("user:anna", "role:admin")))),
 )
-_GIVE_UP_SOON = "set lock_timeout = '30ms'"
 _LOCK_NOT_AVAILABLE = "55P03"
 # Few enough that a walk meets both sides of the limit, many enough that most changes are patched.
 _DELTA_LIMIT = 12
@@ -41,6 +41,7 @@ class Walk:
     mode: AclMode
     rng: random.Random
     with_reference: bool = True
+    favoured: Collection[changes.Change] = ()
     counts: Counter[str] = field(default_factory=Counter)
 
     def __post_init__(self) -> None:
@@ -49,10 +50,12 @@ class Walk:
         self.processes = [AccessService(self.engine, uncached(self.mode, **kept)) for _ in range(2)]
         self.cold = AccessService(self.engine, uncached(self.mode))
         self.side: list[sa.Connection] = []
-        with self.engine.begin() as connection:
+        # Separate from the product's pool: these stay open between steps, and give up soon when they meet.
+        impatient = {"startup_params": {"lock_timeout": "30ms"}}
+        self.writers = sa.create_engine(self.engine.url, pool_size=8, connect_args=impatient)
+        with self.writers.begin() as connection:
+            self._seed_the_database(connection)
             changes.seed(connection, self.rng)
-        # Separate from the product's pool: these stay open between steps.
-        self.writers = sa.create_engine(self.engine.url, poolclass=sa.NullPool)
 
     def run(self, steps: int) -> None:
         """Walk; raise `ScopeDiffersError` at the first wrong scope."""
@@ -63,9 +66,12 @@ class Walk:
             for connection in self.side:
                 connection.close()
             self.side.clear()
+            self.writers.dispose()
 
     def step(self) -> None:
         """Change something in some way, then compare."""
+        # Before the change: so many new rows right after it would have everything compiled anew.
+        self._refill()
         way = self.rng.choices(
             ["commit", "roll back", "stay open", "settle", "inside", "prune", "lose"], [12, 2, 4, 4, 1, 0.7, 1]
         )[0]
@@ -77,8 +83,9 @@ class Walk:
             self._leave_open()
         elif way == "settle" and self.side:
             connection = self.side.pop(self.rng.randrange(len(self.side)))
-            self.counts["late commit" if self.rng.random() < 0.8 else "late rollback"] += 1
-            connection.commit() if self.rng.random() < 0.8 else connection.rollback()
+            end = self.rng.choice(["commit", "commit", "commit", "rollback"])
+            self.counts[f"late {end}"] += 1
+            getattr(connection, end)()
             connection.close()
         elif way == "inside":
             self._compare_inside_a_transaction_that_wrote()
@@ -88,28 +95,27 @@ class Walk:
             self.counts["pruned"] += pruned.log_rows > 0
         elif way == "lose":
             self.rng.choice(self.processes).forget()
-        self._refill()
         with reading(self.engine) as connection:
             self._compare(connection, CALLERS)
 
     def _change(self, *, end: str) -> None:
         with self.writers.connect() as connection:
-            connection.execute(sa.text(_GIVE_UP_SOON))
+            self._seed_the_database(connection)
             for _ in range(self.rng.choice([1, 1, 1, 2, 3])):
                 if not self._apply(connection):
                     return
-            connection.commit() if end == "commit" else connection.rollback()
+            getattr(connection, end)()
 
     def _leave_open(self) -> None:
         connection = self.writers.connect()
-        connection.execute(sa.text(_GIVE_UP_SOON))
-        if self._apply(connection, but_not=(changes.truncate, changes.truncate_more)):
+        self._seed_the_database(connection)
+        if self._apply(connection, but_not=tuple(changes.TRUNCATE.values())):
             self.side.append(connection)
         else:
             connection.close()
 
     def _apply(self, connection: sa.Connection, but_not: tuple[changes.Change, ...] = ()) -> bool:
-        change = changes.pick(self.rng)
+        change = changes.pick(self.rng, self.favoured)
         if change in but_not:
             return False
         try:
@@ -123,13 +129,16 @@ class Walk:
         self.counts[change.__name__] += 1
         return True
 
+    def _seed_the_database(self, connection: sa.Connection) -> None:
+        connection.execute(sa.select(sa.func.setseed(self.rng.random())))
+
     def _refill(self) -> None:
         with self.engine.connect() as connection:
             seen = connection.scalar(sa.text("select count(*) from version_sources"))
             granted = connection.scalar(sa.text("select count(*) from project_grants where effect = 'allow'"))
         if (seen or 0) < 6 or not granted:
             with self.writers.connect() as connection:
-                connection.execute(sa.text(_GIVE_UP_SOON))
+                self._seed_the_database(connection)
                 try:
                     changes.seed(connection, self.rng)
                     connection.commit()
@@ -139,9 +148,9 @@ class Walk:
 
     def _compare_inside_a_transaction_that_wrote(self) -> None:
         """A scope that sees its own transaction's writes is right for it, and must not outlive its rollback."""
-        with self.engine.connect() as connection:
-            connection.execute(sa.text("set local lock_timeout = '30ms'"))
-            if self._apply(connection, but_not=(changes.truncate_more,)):
+        with self.writers.connect() as connection:
+            self._seed_the_database(connection)
+            if self._apply(connection, but_not=tuple(changes.TRUNCATE.values())):
                 self._compare(connection, CALLERS[:2])
                 self.counts["inside"] += 1
             connection.rollback()
@@ -154,7 +163,7 @@ class Walk:
             with self._watched():
                 scope = process.compile_scope(connection, caller)
             self.counts["compared"] += 1
-            self.counts["told something"] += 0 < scope.size
+            self.counts["told something"] += scope.size > 0
             if scope.visible != fresh.visible or scope.serialised != fresh.serialised:
                 raise ScopeDiffersError(f"{caller.subject}: kept {set(scope.visible)}, cold {set(fresh.visible)}")
             if scope.fingerprint != fresh.fingerprint:
@@ -164,7 +173,7 @@ class Walk:
                 if set(scope.visible) != expected:
                     raise ScopeDiffersError(f"{caller.subject}: {set(scope.visible)} is not {expected}")
             if self.rng.random() < 0.7:
-                process.keep(scope) if not connection.in_transaction() or connection.connection.autocommit else None
+                process.keep(scope)
 
     def _watched(self) -> _Watch:
         return _Watch(self.counts)
