@@ -71,7 +71,7 @@ def _filters() -> dict[str, Any]:
         "ki_german_stop": {"type": "stop", "stopwords": _GERMAN_STOP_WORDS.split()},
         "ki_german_stem": {"type": "stemmer", "language": "light_german"},
         "ki_english_stop": {"type": "stop", "stopwords": _ENGLISH_STOP_WORDS.split()},
-        "ki_english_stem": {"type": "stemmer", "language": "light_english"},
+        "ki_english_stem": {"type": "stemmer", "language": "english"},
         "ki_possessive": {"type": "stemmer", "language": "possessive_english"},
         "ki_run_shingles": {
             "type": "shingle",

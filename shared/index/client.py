@@ -152,7 +152,7 @@ class IndexClient:
         return [outcomes[place] for place in range(len(writes))]
 
     def refresh(self, alias: str) -> None:
-        """Make every write so far visible to searches. For tests and small loads."""
+        """Make every write so far visible to searches. For tests and for comparing, never on the way of a write."""
         self.request("POST", f"/{quote(alias)}/_refresh", target=alias)
 
     def request(self, method: str, path: str, body: Mapping[str, Any] | None = None, *, target: str = "") -> Any:

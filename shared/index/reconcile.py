@@ -49,7 +49,11 @@ class Differences:
 
 
 def reconcile(connection: sa.Connection, client: IndexClient, alias: str) -> Differences:
-    """Return how the index differs from SQL. The index must be refreshed; what is queued is left out of both sides."""
+    """Return how the index differs from SQL; what is queued is left out on both sides.
+
+    Rows written while it reads may be named wrongly; queueing those again does no harm.
+    """
+    client.refresh(alias)
     queued = set(
         connection.execute(sa.select(index_outbox.c.version_id).where(index_outbox.c.done_at.is_(None))).scalars()
     )

@@ -27,7 +27,6 @@ def writer(
 
 
 def compared(engine: sa.Engine, client: IndexClient, alias: str) -> Differences:
-    client.refresh(alias)
     with engine.connect() as connection:
         return reconcile.reconcile(connection, client, alias)
 
