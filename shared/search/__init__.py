@@ -1,0 +1,1 @@
+"""Ranked search and metadata listing: inside the caller's scope, verified in SQL, with citations."""
