@@ -263,7 +263,7 @@ def _search(parts: Services) -> SearchService:
 def _catalog(parts: Services) -> DocumentCatalog:
     from shared.catalog.documents import DocumentCatalog  # noqa: PLC0415
 
-    return DocumentCatalog(parts.engine, parts.settings.security, lambda: parts.store)
+    return DocumentCatalog(parts.engine, parts.settings.security, parts.store)
 
 
 def _scope_previews(parts: Services) -> ScopePreviews:

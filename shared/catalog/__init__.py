@@ -1,0 +1,1 @@
+"""Authorised reads: documents, their text and bytes, and what a caller searches in."""
