@@ -101,15 +101,17 @@ def renew(connection: sa.Connection, claims: Sequence[Claim], *, lease_s: float)
 
 def finish(connection: sa.Connection, claims: Sequence[Claim]) -> None:
     """Mark the entries done, and each version indexed unless something newer is queued for it."""
+    # Whoever queues a version holds its row. Waiting for it in a statement of its own lets the next one see the entry.
+    versions = document_versions.c
+    ours = versions.id.in_(sorted({one.version_id for one in claims}))
+    connection.execute(sa.select(versions.id).where(ours).order_by(versions.id).with_for_update(key_share=True))
     done = _renewed(connection, claims, done_at=sa.func.now(), error=None)
-    versions = [one.version_id for one in claims if done.issuperset(one.entry_ids)]
-    if not versions:
+    finished = sorted({one.version_id for one in claims if done.issuperset(one.entry_ids)})
+    if not finished:
         return
-    still_open = sa.exists().where(_outbox.version_id == document_versions.c.id, _outbox.done_at.is_(None))
+    still_open = sa.exists().where(_outbox.version_id == versions.id, _outbox.done_at.is_(None))
     connection.execute(
-        sa.update(document_versions)
-        .where(document_versions.c.id.in_(sorted(versions)), ~still_open)
-        .values(indexed_at=sa.func.now())
+        sa.update(document_versions).where(versions.id.in_(finished), ~still_open).values(indexed_at=sa.func.now())
     )
 
 

@@ -13,6 +13,7 @@ from typing import Final
 
 import sqlalchemy as sa
 
+from shared.db.engine import run_retrying
 from shared.errors import PermanentError, TransientError
 from shared.index import claims
 from shared.index.answers import BulkOutcome
@@ -169,10 +170,13 @@ class IndexWriter:
     def _marked(self, claimed: Sequence[Claim], fates: dict[VersionId, _Fate]) -> DrainReport:
         failures = {one: error for one in claimed if (error := fates[one.version_id].error()) is not None}
         good = [one for one in claimed if one not in failures]
-        with self._engine.begin() as connection:
+
+        def mark(connection: sa.Connection) -> None:
             claims.finish(connection, good)
             for one, error in failures.items():
                 claims.fail(connection, one, error)
+
+        run_retrying(self._engine, mark)
         for one in failures:
             _log.warning("index_version_failed", extra={"version_id": str(one.version_id), "attempts": one.attempts})
         removed = sum(one.operation is OutboxOperation.DELETE for one in good)

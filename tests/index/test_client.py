@@ -98,6 +98,33 @@ def test_a_partial_answer_of_any_leg_is_refused(partial: dict[str, Any], place: 
         assert isinstance(refused(client, 2), PartialAnswerError)
 
 
+@pytest.mark.parametrize(
+    "partial",
+    [
+        item("a", _shards={"total": 2, "successful": 1, "failed": 1}),
+        item("a", _shards={"total": 2, "successful": 1, "failed": 0}),
+        item("a", timed_out=True),
+    ],
+)
+def test_a_partial_list_or_count_is_refused_too(partial: dict[str, Any]) -> None:
+    with engine(Answer(partial)) as (_, client), pytest.raises(PartialAnswerError):
+        client.search("chunks", BODY)
+    if not partial["timed_out"]:
+        with (
+            engine(Answer({"count": 1, "_shards": partial["_shards"]})) as (_, client),
+            pytest.raises(PartialAnswerError),
+        ):
+            client.count("chunks", {"match_all": {}})
+
+
+@pytest.mark.parametrize(
+    ("total", "told"), [({"value": 7, "relation": "eq"}, 7), ({"value": 10_000, "relation": "gte"}, None), (None, None)]
+)
+def test_a_total_is_told_only_if_it_is_exact(total: Any, told: int | None) -> None:
+    with engine(Answer(item(hits={"total": total, "hits": []}))) as (_, client):
+        assert client.search("chunks", BODY).total == told
+
+
 def test_a_shard_that_comes_back_makes_the_answer_whole() -> None:
     broken = items(item("a", _shards={"total": 1, "successful": 0, "failed": 1}))
     with engine(broken, items(item("a"))) as (stub, client):

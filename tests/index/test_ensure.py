@@ -186,3 +186,16 @@ def test_a_bitmap_filters_both_legs_before_ranking(client: IndexClient, numbered
     assert found(bitmap(4), {"term": {fields.DELETED: False}}) == ["r4"]
     assert found(bitmap(4), {"term": {fields.DELETED: True}}) == []
     assert found(bitmap()) == []
+
+
+def test_an_engine_that_misreads_a_bitmap_is_not_trusted(
+    client: IndexClient, settings: Settings, numbered: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = client.count
+
+    def blind(alias: str, query: dict[str, Any]) -> int:
+        return 5 if query["terms"].get("value_type") == "bitmap" else real(alias, query)
+
+    monkeypatch.setattr(client, "count", blind)
+    with pytest.raises(IndexMappingError, match="finds 5 rows where a list finds 1"):
+        check_index(client, settings.retrieval, embedding_signature=SIGNATURE)

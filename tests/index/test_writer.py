@@ -10,8 +10,10 @@ from uuid import uuid4
 import pytest
 import sqlalchemy as sa
 
-from shared.db.tables.catalog import documents
+from local.waiting import wait_until
+from shared.db.tables.catalog import document_versions, documents
 from shared.db.tables.content import chunks
+from shared.db.tables.ingest import index_outbox
 from shared.errors import EmbeddingWidthError, ProviderRefusedError, ProviderUnavailableError
 from shared.index import claims, fields
 from shared.index.answers import BulkItem, BulkOutcome
@@ -214,6 +216,28 @@ def test_a_newer_entry_keeps_the_version_unmarked(writer: IndexWriter, firm: Fir
     assert not firm.is_marked(version)
     assert writer.drain(10).versions_indexed == 1
     assert firm.is_marked(version)
+
+
+def test_a_version_queued_while_it_is_marked_stays_unmarked(writer: IndexWriter, firm: Firm, engine: sa.Engine) -> None:
+    version = firm.indexed("eins")
+    with engine.begin() as queueing:
+        unmark = sa.update(document_versions).where(document_versions.c.id == version).values(indexed_at=None)
+        queueing.execute(unmark)
+        drain = threading.Thread(target=writer.drain, args=(1,))
+        drain.start()
+        assert wait_until(lambda: _waiting(engine) == 1, timeout_s=20)
+        entry = {"version_id": version, "version_seq": 1, "operation": OutboxOperation.INDEX}
+        queueing.execute(sa.insert(index_outbox).values(**entry))
+    drain.join()
+    assert [one.done_at is not None for one in firm.entries()] == [True, False]
+    assert not firm.is_marked(version)
+
+
+def _waiting(engine: sa.Engine) -> int:
+    """How many sessions of this database wait for a lock."""
+    waiting = "select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'"
+    with engine.connect() as connection:
+        return int(connection.execute(sa.text(waiting)).scalar_one())
 
 
 def test_an_entry_that_commits_late_with_a_lower_number_still_brings_its_state(
