@@ -15,24 +15,24 @@ from shared.text.normalise import single_line
 _S = r"[^\S\n]{0,3}\n?[^\S\n]{0,3}"
 _SP = rf"(?=\s){_S}"
 
-# Register signs by branch; a sign is one of these, not any capital letter.
-_ORDINARY = "C H B O S T U W F UF WF AR OH KfH O(?:[ ]Kart) OWi Ds Cs Ls Ks KLs Ns Qs Js UJs Gs BRs Ss Ws VAs StVK M K L N IN IK VI XVII HKO Kart Verg Lw UKl EK"
-_FEDERAL = "ZR ZB ZA ARZ StR StB ARs KZR KZB KVR KVZ EnVR EnZR BLw AnwZ AnwSt NotZ RiZ BvR BvL BvF BvE BvB BvC BvG BvH BvK BvM BvN BvO BvP BvQ BvT PBvU"
-_LABOUR = "AZR AZB AZN AZA ABR ABN ABA AS GS Ca BV BVGa Ga Sa SaGa Ta TaBV TaBVGa SLa"
-_ADMIN = "A B C D E G K L M N P R S Z AE AK AS BN BS CE CN CS DB KN KR ME NE OB VR WB WD ZB"
-_FISCAL = "R B K V S GrS KO"
-_SOCIAL = "AL AS AY BA BK BL EG KA KG KN KR P R RE RS SB SF SO U V VE VG VJ VK VM VS VU"
-_SIGNS = sorted(
-    {
-        sign
-        for group in (_ORDINARY, _FEDERAL, _LABOUR, _ADMIN, _FISCAL, _SOCIAL)
-        for sign in group.split(" ")
-        if sign and "(" not in sign and not sign.endswith(")")
-    },
-    key=len,
-    reverse=True,
-)
-_SIGN = "|".join(_SIGNS)
+# Register signs by branch of the courts; a sign is one of these, not any capital letter.
+_SIGNS = " ".join(
+    (
+        # ordinary courts and prosecutors
+        "C H B O S T U W F UF WF AR OH OWi Ds Cs Ls Ks KLs Ns Qs Js UJs Gs BRs Ss Ws VAs StVK M K L N IN IK VI XVII HKO",
+        "Kart Verg Lw UKl EK",
+        # federal courts
+        "ZR ZB ZA ARZ StR StB ARs KZR KZB KVR KVZ EnVR EnZR BLw AnwZ AnwSt NotZ RiZ BvR BvL BvF BvE BvB BvC BvG BvH",
+        "BvK BvM BvN BvO BvP BvQ BvT PBvU",
+        # labour courts
+        "AZR AZB AZN AZA ABR ABN ABA GS Ca BV BVGa Ga Sa SaGa Ta TaBV TaBVGa SLa",
+        # administrative and fiscal courts
+        "A D E G P R V Z AE AK AS BN BS CE CN CS DB KN KR ME NE OB VR WB WD GrS KO",
+        # social courts
+        "AL AY BA BK BL EG KA KG RE RS SB SF SO VE VG VJ VK VM VS VU",
+    )
+).split()
+_SIGN = "|".join(sorted(set(_SIGNS), key=len, reverse=True))
 _SUFFIX = r"(?:KfH|B\s?ER|ER|NZB|R|B|PKH|WA|RG|EU|Kart|\(PKH\)|\(Kart\)|\(EnwG\)|E|G|L|D|Z)"
 _FILE_NUMBER = re.compile(
     rf"""(?<![\w./-])
@@ -61,21 +61,28 @@ _EU = re.compile(
 _DEED = re.compile(
     rf"(?<!\w)(?:UR(?:-?Nr\.?)?|URNr\.?|Urkundenrolle{_S}Nr\.?|UVZ-?Nr\.?){_S}(?P<number>\d{{1,6}}/\d{{2,4}})(?![\w/])"
 )
-_LABELLED = (
-    ("invoice", re.compile(rf"(?<!\w)(?:Rechnungs?-?{_S}(?:nummer|Nr\.?)|Invoice{_S}(?:No\.?|number|#)){_S}:?{_S}(?P<value>[\w./#-]*\d[\w./#-]*)", re.IGNORECASE)),
-    ("reference", re.compile(rf"(?<!\w)(?:(?:Unser|Ihr|Mein|Our|Your){_S}(?:Zeichen|ref(?:erence)?\.?)|Az\.|Aktenzeichen|Geschäftszeichen|Gz\.){_S}:?{_S}(?P<value>[\w./#-]*\d[\w./#-]*)", re.IGNORECASE)),
-    ("case", re.compile(rf"(?<!\w)(?:(?:ICC|DIS|LCIA|SCC){_S})?Case{_S}No\.?{_S}(?P<value>[\w./-]*\d[\w./-]*)", re.IGNORECASE)),
-)  # fmt: skip
+_VALUE = r"(?P<value>[\w./#-]*\d[\w./#-]*)"
+_LABELS = (
+    ("invoice", rf"\w*(?:Rechnungs?-?{_S}(?:nummer|Nr\.?)|rechnung{_S}(?:\([^)\n]{{1,20}}\){_S})?Nr\.)"),
+    ("invoice", rf"Invoice{_S}(?:No\.?|number|\#)"),
+    ("reference", rf"(?:Unser|Ihr|Mein|Our|Your){_S}(?:Zeichen|ref(?:erence)?\.?)"),
+    ("reference", r"(?:Az\.|Aktenzeichen|Geschäftszeichen|Gz\.)"),
+    ("case", rf"(?:(?:ICC|DIS|LCIA|SCC){_S})?Case{_S}No\.?"),
+)
+_LABELLED = tuple((kind, re.compile(rf"(?<!\w){label}{_S}:?{_S}{_VALUE}", re.IGNORECASE)) for kind, label in _LABELS)
 
 _LAW = (
     r"(?:[A-ZÄÖÜ][A-Za-zÄÖÜäöüß]{0,14}[A-ZÄÖÜ][A-Za-z]{0,4}(?:-[A-ZÄÖÜ]{1,4})?|GG|VO)(?:[^\S\n](?:[IVX]{1,4})(?!\w))?"
 )
-_UNIT = r"(?:Abs(?:\.|atz|ätze)|S(?:\.|atz|ätze)|Nr(?:n)?\.|Nummer|lit\.|Buchst(?:\.|abe)|Halbs(?:\.|atz)|HS\.?|Alt(?:\.|ernative)|Var\.|UAbs\.|Unterabs\.)"
+_UNIT = (
+    r"(?:(?:U|Unter)?Abs(?:\.|atz|ätze)|S(?:\.|atz|ätze)|Nr(?:n)?\.|Nummer|lit\.|Buchst(?:\.|abe)|Halbs(?:\.|atz)"
+    r"|HS\.?|Alt(?:\.|ernative)|Var\.)"
+)
 _NUMBERS = r"(?:\d{1,4}[a-z]?(?![\w])|[a-z]{1,2}(?=\)|\s|,)\)?|[IVX]{1,4}(?!\w))"
-_JOIN = r"(?:,|und|bis|sowie|oder|u\.|[-–/]|f{1,2}\.?|i\.?[^\S\n]?V\.?[^\S\n]?m\.)"
+_JOIN = r"(?:,|und|bis|sowie|oder|u\.|[-\u2013/]|f{1,2}\.?|i\.?[^\S\n]?V\.?[^\S\n]?m\.)"
 _STATUTE = re.compile(
     rf"(?<!\w)(?:§{{1,2}}|Art(?:\.|ikel)){_S}\d{{1,4}}[a-z]?(?!\w)"
-    rf"(?:{_S}(?:{_UNIT}{_S}{_NUMBERS}|{_JOIN}(?={_S}(?:{_UNIT}|\d|§|{_LAW}))|{_NUMBERS}|§{{1,2}}))*?"
+    rf"(?:{_S}(?:{_UNIT}{_S}{_NUMBERS}|{_JOIN}(?={_S}(?:{_UNIT}|\d|§|{_LAW}))|{_NUMBERS}|§{{1,2}})){{0,40}}?"
     rf"{_SP}(?:(?:des|der){_SP})?(?P<law>{_LAW})(?!\w)"
 )
 _SPELLINGS = (

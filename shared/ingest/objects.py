@@ -77,14 +77,18 @@ def register(connection: sa.Connection, source_id: SourceId, found: Sequence[Fou
             for entry in ordered[start : start + _BATCH]
         ]
         _upsert(connection, batch, ("path", "name", "size_bytes", "modified_at", "source_version"))
-        ids.update(_ids(connection, source_id, [stored(entry.external_id) for entry in ordered[start : start + _BATCH]]))
+        ids.update(
+            _ids(connection, source_id, [stored(entry.external_id) for entry in ordered[start : start + _BATCH]])
+        )
     return ids
 
 
 def register_members(connection: sa.Connection, parent: ObjectRow, members: Sequence[MemberRow]) -> None:
     """Register the files in a file as objects of their own, each with the ACL of the file that holds it."""
     # Whoever changes the parent's ACL waits, or is waited for: no member is left with the ACL of before.
-    connection.execute(sa.select(source_objects.c.id).where(source_objects.c.id == parent.id).with_for_update(read=True))
+    connection.execute(
+        sa.select(source_objects.c.id).where(source_objects.c.id == parent.id).with_for_update(read=True)
+    )
     batch: list[dict[str, Any]] = [
         {
             "source_id": str(parent.source_id),

@@ -37,7 +37,7 @@ def by_path(world: World):
 
 
 def test_an_attachment_is_a_document_of_its_own_linked_to_its_mail(world: World) -> None:
-    report = world.ingest({"a/post.eml": mail("Vertrag", ("Anlage K1.txt", "Der Vertragstext.".encode())).as_bytes()})
+    report = world.ingest({"a/post.eml": mail("Vertrag", ("Anlage K1.txt", b"Der Vertragstext.")).as_bytes()})
     assert {file.path: file.outcome for file in report.files} == {
         "a/post.eml": Outcome.NEW,
         "a/post.eml/Anlage K1.txt": Outcome.NEW,

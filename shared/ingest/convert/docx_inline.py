@@ -9,8 +9,7 @@ from lxml import etree
 
 # Containers that are not there for a reader.
 TRANSPARENT = frozenset(
-    "ins moveTo smartTag customXml sdtContent hyperlink fldSimple dir bdo r ruby rubyBase oMath oMathPara num den e sup"
-    " sub f sSup sSub rad deg d".split()
+    ["ins", "moveTo", "smartTag", "customXml", "sdtContent", "hyperlink", "fldSimple", "dir", "bdo", "r", "ruby", "rubyBase", "oMath", "oMathPara", "num", "den", "e", "sup", "sub", "f", "sSup", "sSub", "rad", "deg", "d"]
 )
 REMOVED = frozenset({"del", "moveFrom"})
 _LITERAL = {"tab": "\t", "ptab": "\t", "br": "\n", "cr": "\n", "noBreakHyphen": "\u2011", "softHyphen": ""}

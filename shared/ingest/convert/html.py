@@ -13,10 +13,69 @@ from shared.ingest.convert.encoding import Decoded, decode
 from shared.ingest.convert.formats import Conversion
 
 _SKIPPED = frozenset(
-    ["script", "style", "template", "noscript", "iframe", "object", "embed", "svg", "math", "canvas", "head", "select", "datalist", "audio", "video"]
+    [
+        "script",
+        "style",
+        "template",
+        "noscript",
+        "iframe",
+        "object",
+        "embed",
+        "svg",
+        "math",
+        "canvas",
+        "head",
+        "select",
+        "datalist",
+        "audio",
+        "video",
+    ]
 )
 _BLOCKS = frozenset(
-    ["address", "article", "aside", "blockquote", "body", "center", "dd", "details", "dialog", "div", "dl", "dt", "fieldset", "figcaption", "figure", "footer", "form", "h1", "h2", "h3", "h4", "h5", "h6", "header", "hr", "html", "legend", "li", "main", "nav", "ol", "p", "pre", "section", "summary", "table", "tbody", "tfoot", "thead", "tr", "ul", "caption"]
+    [
+        "address",
+        "article",
+        "aside",
+        "blockquote",
+        "body",
+        "center",
+        "dd",
+        "details",
+        "dialog",
+        "div",
+        "dl",
+        "dt",
+        "fieldset",
+        "figcaption",
+        "figure",
+        "footer",
+        "form",
+        "h1",
+        "h2",
+        "h3",
+        "h4",
+        "h5",
+        "h6",
+        "header",
+        "hr",
+        "html",
+        "legend",
+        "li",
+        "main",
+        "nav",
+        "ol",
+        "p",
+        "pre",
+        "section",
+        "summary",
+        "table",
+        "tbody",
+        "tfoot",
+        "thead",
+        "tr",
+        "ul",
+        "caption",
+    ]
 )
 _CELLS = frozenset({"td", "th"})
 _SPACE = re.compile(r"[ \t\r\n\f]+")
@@ -26,7 +85,28 @@ _HEADINGS = ("h1", "h2")
 _MAX_DEPTH = 1000
 _TAG = re.compile(r"<(/?)([a-zA-Z][a-zA-Z0-9]*)[^>]*?(/?)>")
 _ANY_TAG = re.compile(r"<[^>]*>")
-_VOID = frozenset(["area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr", "p", "li", "td", "th", "tr"])
+_VOID = frozenset(
+    [
+        "area",
+        "base",
+        "br",
+        "col",
+        "embed",
+        "hr",
+        "img",
+        "input",
+        "link",
+        "meta",
+        "source",
+        "track",
+        "wbr",
+        "p",
+        "li",
+        "td",
+        "th",
+        "tr",
+    ]
+)
 
 
 def convert(content: bytes) -> Conversion:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 
 # "Miet- und Pachtrecht": the hyphen stands for a part that comes later.
-_CONJUNCTIONS = frozenset(["und", "oder", "bzw", "beziehungsweise", "sowie", "als", "noch", "bis", "u", "and", "or", "nor", "to"])
+_CONJUNCTIONS = frozenset(
+    ["und", "oder", "bzw", "beziehungsweise", "sowie", "als", "noch", "bis", "u", "and", "or", "nor", "to"]
+)
 _CUT = re.compile(r"(?P<before>\w)[-\u2010](?P<mark>[\x02\ufffe]?)[^\S\n]*\n[^\S\n]*(?P<word>\w+)")
 
 

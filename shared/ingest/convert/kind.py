@@ -83,17 +83,24 @@ def kind_of(content: bytes, name: str) -> str:
         return _zip_kind(content, name)
     if head.startswith(_OLE):
         return _ole_kind(content)
+    text_like = looks_like_text(head)
+    marked = _marked_kind(head, text_like=text_like)
+    if marked is not None:
+        return marked
+    return _text_kind(content, name) if text_like else "application/octet-stream"
+
+
+def _marked_kind(head: bytes, *, text_like: bool) -> str | None:
     if head[:1] == b"\x30" and _SIGNED_DATA in head[:64]:
         return "application/pkcs7-mime"
     if head[:4] == b"RIFF" and head[8:12] == b"WEBP":
         return "image/webp"
     if head[4:12] in {b"ftypheic", b"ftypheix", b"ftypmif1"}:
         return "image/heic"
-    text_like = looks_like_text(head)
     for magic, mime in _MAGIC:
         if head.startswith(magic) and not (text_like and mime in _SHORT_MAGIC):
             return mime
-    return _text_kind(content, name) if text_like else "application/octet-stream"
+    return None
 
 
 def _ending(name: str) -> str:
@@ -141,7 +148,7 @@ def _is_mail(start: str) -> bool:
 
 def _zip_kind(content: bytes, name: str) -> str:
     by_name = _BY_NAME.get(_ending(name), "application/zip")
-    guess = by_name if by_name not in {"message/rfc822"} and not by_name.startswith("text/") else "application/zip"
+    guess = by_name if by_name != "message/rfc822" and not by_name.startswith("text/") else "application/zip"
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             return _archive_kind(archive)

@@ -15,12 +15,21 @@ from zoneinfo import ZoneInfo
 
 from shared.ingest.facts import DocDate
 
-_MONTHS = {
-    "januar": 1, "jänner": 1, "january": 1, "jan": 1, "februar": 2, "feber": 2, "february": 2, "feb": 2, "märz": 3,
-    "maerz": 3, "march": 3, "mar": 3, "mrz": 3, "april": 4, "apr": 4, "mai": 5, "may": 5, "juni": 6, "june": 6, "jun": 6,
-    "juli": 7, "july": 7, "jul": 7, "august": 8, "aug": 8, "september": 9, "sept": 9, "sep": 9, "oktober": 10,
-    "october": 10, "okt": 10, "oct": 10, "november": 11, "nov": 11, "dezember": 12, "december": 12, "dez": 12, "dec": 12,
-}  # fmt: skip
+_NAMES = (
+    "januar jänner january jan",
+    "februar feber february feb",
+    "märz maerz march mar mrz",
+    "april apr",
+    "mai may",
+    "juni june jun",
+    "juli july jul",
+    "august aug",
+    "september sept sep",
+    "oktober october okt oct",
+    "november nov",
+    "dezember december dez dec",
+)
+_MONTHS = {name: number for number, names in enumerate(_NAMES, start=1) for name in names.split()}
 _NAME = "|".join(sorted(_MONTHS, key=len, reverse=True))
 _GAP = r"[^\S\n]{0,3}"
 _DATE = re.compile(
@@ -40,10 +49,13 @@ _OTHER = re.compile(
     r"|from|effective|starting)\b(?:[^\n.;]|\.(?!\s)){0,40}$",
     re.IGNORECASE,
 )
-_WEEKDAY = r"(?:montag|dienstag|mittwoch|donnerstag|freitag|samstag|sonnabend|sonntag|(?:mon|tues|wednes|thurs|fri|satur|sun)day)"
+_WEEKDAY = (
+    r"(?:montag|dienstag|mittwoch|donnerstag|freitag|samstag|sonnabend|sonntag"
+    r"|(?:mon|tues|wednes|thurs|fri|satur|sun)day)"
+)
 # Before a date: this is the document's own. A word for it, a place ("Hamburg, den"), or a line that begins with it.
 _LABEL = re.compile(
-    r"(?:^|[\s(|])(?:datum|date|dated(?: as of)?|stand|erstellt am|ausgestellt am|unterzeichnet am|verkündet am|signed on)"
+    r"(?:^|[\s(|])(?:datum|date|dated(?: as of)?|stand|(?:erstellt|ausgestellt|unterzeichnet|verkündet) am|signed on)"
     r"[\s:|*]*(?:vom\s+|den\s+)?$|^\W*den\s+$",
     re.IGNORECASE,
 )
@@ -52,10 +64,10 @@ _PLACE = re.compile(
     re.IGNORECASE,
 )
 # In the first lines: "Urteil vom 12. März 2020", "Kaufvertrag vom".
-_OF = re.compile(r"^\W*[^\W\d_][\w .()-]{0,60}\s(?:vom|dated|of)\s+$", re.IGNORECASE)
+_OF = re.compile(r"^\W*[^\W\d_][\w ./()-]{0,80}\s(?:vom|dated|of)\s+$", re.IGNORECASE)
 _FIRST_LINES = 5
 _HEAD_CHARS = 3000
-_BEFORE_CHARS = 60
+_BEFORE_CHARS = 100
 _CENTURY_PIVOT = 70
 _MIN_YEAR, _MAX_YEAR = 1800, 2200
 BERLIN = ZoneInfo("Europe/Berlin")

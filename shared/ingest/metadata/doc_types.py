@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 _PARENTS = {
@@ -43,13 +44,12 @@ _RULES = (
     _rule("court.order", "beschluss", "=verfügung", "procedural order(?: no\\.? ?\\d+)?", "=court order"),
     _rule("pleading.defence", "klageerwiderung", "statement of defen[cs]e", "=defen[cs]e", "antragserwiderung"),
     _rule("pleading.reply", "=replik", "=duplik", "=reply", "=rejoinder"),
-    _rule("pleading.appeal", "berufungsbegründung", "=berufung", "revisionsbegründung", "=revision", "notice of appeal"),
-    _rule("pleading.claim", "klageschrift", "=klage", "antragsschrift", "request for arbitration", "statement of claim"),
+    _rule("pleading.appeal", "berufungsbegründung", "=berufung", "revisionsbegründung", "notice of appeal"),
+    _rule("pleading.claim", "klageschrift", "=klage", "request for arbitration", "statement of claim"),
     _rule("pleading", "schriftsatz", "schriftsätze", "=pleading"),
     _rule("finance.invoice", "rechnung", "gutschrift", "=invoice"),
     _rule("finance.accounts", "jahresabschluss", "bilanz", "annual accounts", "financial statements"),
-    _rule("note", "vermerk", "telefonnotiz", "aktennotiz", "gesprächsnotiz", "=notiz", "=memo(?:randum)?", "=minutes",
-          "protokoll", "=interview"),  # fmt: skip
+    _rule("note", "vermerk", "notiz", "=memo(?:randum)?", "=minutes", "protokoll", "=interview"),
     _rule("report", "bericht", "=gutachten", "=report", "bewertung"),
     _rule("register_extract", "registerauszug", "handelsregister", "grundbuchauszug"),
     _rule("contract.letter_of_intent", "absichtserklärung", "letter of intent", "=loi", "term ?sheet"),
@@ -57,23 +57,28 @@ _RULES = (
     _rule("contract.lease", "mietvertrag", "pachtvertrag", "=lease(?: agreement)?", "tenancy agreement"),
     _rule("contract.licence", "lizenzvertrag", "licen[cs]e agreement"),
     _rule("contract.employment", "arbeitsvertrag", "dienstvertrag", "employment (?:agreement|contract)"),
-    _rule("contract.confidentiality", "vertraulichkeitsvereinbarung", "geheimhaltungsvereinbarung", "=nda",
-          "non-disclosure agreement", "confidentiality agreement"),  # fmt: skip
+    _rule(
+        "contract.confidentiality",
+        "vertraulichkeitsvereinbarung",
+        "geheimhaltungsvereinbarung",
+        "=nda",
+        "non-disclosure agreement",
+        "confidentiality agreement",
+    ),
     _rule("contract", "vertrag", "vereinbarung", "=agreement", "=contract", "=nachtrag"),
     _rule("correspondence.letter", "=brief", "=schreiben", "=letter", "=angebot"),
-)  # fmt: skip
+)
 
 
-def doc_type_of(*, mime: str, stem: str, title: str) -> str | None:
-    """Return the type by the kind of file, the title and the name; None when nothing says it.
-
-    The title counts before the name: it was written about the content.
-    """
+def doc_type_of(*, mime: str, words: Sequence[str]) -> str | None:
+    """Return the type by the kind of file and by what it is called, the most telling words first; None if unknown."""
     if mime == "message/rfc822":
         return "correspondence.mail"
-    for words in (title, re.sub(r"[_.-]+", " ", stem)):
+    for called in words:
+        # An underscore is a letter to a pattern; in a file's name it is a space.
+        spaced = re.sub(r"[_.]+", " ", called)
         for rule in _RULES:
-            if rule.pattern.search(words):
+            if rule.pattern.search(spaced):
                 return rule.doc_type
     return None
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from shared.text.normalise import single_line
 from shared.types import VersionStatus
 
-_SEP = r"[\s_.\-–—()\[\]]"
+_SEP = r"[\s_.\-\u2013\u2014()\[\]]"
 _START, _END = rf"(?:(?<={_SEP})|^)", rf"(?={_SEP}|$)"
 _EXECUTED = re.compile(
     rf"{_START}(?:unterzeichnet|unterschrieben|gezeichnet|executed|signed|vollzogen|beurkundet|ausfertigung){_END}",

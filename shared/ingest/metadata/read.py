@@ -19,11 +19,13 @@ _MAIL = "message/rfc822"
 _MAX_TITLE_CHARS = 300
 _MAX_IDENTIFIERS = 500
 _SENSELESS_TITLE = re.compile(
-    r"^(?:microsoft (?:word|powerpoint|excel)\b.*|untitled.*|unbenannt.*|dokument\s*\d*|document\s*\d*|title|titel"
+    r"^(?:microsoft (?:word|powerpoint|excel)\b.*|untitled.*|unbenannt.*|dokument\s*\d*|document\s*\d*"
     r"|.*\.(?:docx?|pdf|rtf|odt|dotx?|tmp|indd|qxd)|(?:[a-z]:)?[\\/].*|[\W\d_]*)$",
     re.IGNORECASE,
 )
 _STATUS_HEAD_CHARS = 2000
+_FIRST_LINES = 3
+_MAX_FIRST_LINE_CHARS = 100
 _TEXT_STATUS = (
     (VersionStatus.DRAFT, re.compile(r"^[\W_]*(?:entwurf|draft)\b(?!\w)[^\n]{0,80}", re.IGNORECASE | re.MULTILINE)),
     (VersionStatus.FINAL, re.compile(r"\b(?:execution version|endfassung|finale fassung)\b", re.IGNORECASE)),
@@ -41,7 +43,7 @@ def read_facts(text: ConvertedText, *, name: str, mime: str, max_identifier_char
         notes.append(f"{dropped} identifiers of more than {max_identifier_chars} bytes were left out")
     if len(found) > len(kept):
         notes.append(f"{len(found) - len(kept)} of {len(found)} identifiers were left out")
-    doc_type = doc_type_of(mime=mime, stem=about.stem, title=title)
+    doc_type = doc_type_of(mime=mime, words=(title, about.stem, *_first_lines(text.text)))
     return Facts(
         title=title,
         language=_language(text),
@@ -64,6 +66,12 @@ def _title(text: ConvertedText, about: NameFacts) -> str:
         if line and not _SENSELESS_TITLE.match(line):
             return stored(line)[:_MAX_TITLE_CHARS]
     return stored(about.stem)[:_MAX_TITLE_CHARS] or "untitled"
+
+
+def _first_lines(text: str) -> list[str]:
+    """Return the short lines that a document begins with: where it says what it is."""
+    lines = [line for line in text[:_STATUS_HEAD_CHARS].split("\n") if line.strip()]
+    return [line for line in lines[:_FIRST_LINES] if len(line) <= _MAX_FIRST_LINE_CHARS]
 
 
 def _language(text: ConvertedText) -> Language:

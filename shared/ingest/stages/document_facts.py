@@ -14,7 +14,8 @@ from shared.types import DocumentId, VersionId
 def refresh_document(connection: sa.Connection, document_id: DocumentId, *, unchunked: VersionId | None = None) -> None:
     """Bring the document's row up to its versions; queue all of them when what their index rows carry changed.
 
-    `unchunked` is a version whose chunks are still to be written: it is queued with them. The caller holds the lock on the document's place.
+    `unchunked` is a version whose chunks are still to be written: it is queued with them. The caller holds the lock on
+    the document's place.
     """
     rows = connection.execute(
         sa.select(document_versions.c.id, document_versions.c.facts)
