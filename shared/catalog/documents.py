@@ -31,7 +31,7 @@ LINK_LIFETIME_S: Final = 120
 
 @dataclass(frozen=True, slots=True)
 class Download:
-    """The original bytes of a version, or a link that serves them for `LINK_LIFETIME_S`; one of the two is None."""
+    """The original bytes of a version, or a link that serves them for a while; one of the two is None."""
 
     name: str
     mime: str
@@ -39,6 +39,7 @@ class Download:
     sha256: str
     link: str | None
     content: bytes | None
+    link_lifetime_s: int = LINK_LIFETIME_S
 
 
 class DocumentCatalog:

@@ -5,6 +5,7 @@ A body never carries SQL, an index body, a path or the message of a foreign erro
 
 from __future__ import annotations
 
+import base64
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, is_dataclass
@@ -44,6 +45,14 @@ TYPE_OF: Final[Mapping[HTTPStatus, str]] = {
 # Classes of SQLSTATE under which the same request may succeed later: connection, resources, operator intervention,
 # rollback of a transaction, a lock that was not to be had.
 _PASSING_SQLSTATES = ("08", "53", "57", "40", "55P03")
+
+
+@dataclass(frozen=True, slots=True)
+class Bytes:
+    """A body that is not JSON, with the headers that say what it is."""
+
+    content: bytes
+    headers: Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +113,9 @@ def problem_answer(problem: Problem, *, correlation_id: str) -> dict[str, Any]:
 def answer(
     body: object, *, correlation_id: str, status: int = HTTPStatus.OK, headers: Mapping[str, str] | None = None
 ) -> dict[str, Any]:
-    """Return a JSON body as a function's answer to API Gateway (payload format 2.0)."""
+    """Return a body, `Bytes` or what becomes JSON, as a function's answer to API Gateway (payload format 2.0)."""
+    if isinstance(body, Bytes):
+        headers = {**body.headers, **(headers or {})}
     return {
         "statusCode": int(status),
         "headers": {
@@ -115,8 +126,8 @@ def answer(
             "x-correlation-id": correlation_id,
             **(headers or {}),
         },
-        "body": to_json(body),
-        "isBase64Encoded": False,
+        "body": base64.b64encode(body.content).decode("ascii") if isinstance(body, Bytes) else to_json(body),
+        "isBase64Encoded": isinstance(body, Bytes),
     }
 
 
@@ -145,7 +156,7 @@ def _invalid(error: ValidationError) -> Problem:
     """Name the first wrong field. Its value is not repeated: it may be anything."""
     first = error.errors(include_url=False, include_context=False, include_input=False)[0]
     field = ".".join(str(part) for part in first["loc"]) or None
-    return Problem(HTTPStatus.BAD_REQUEST, str(first["msg"]), field)
+    return Problem(HTTPStatus.BAD_REQUEST, str(first["msg"]).removeprefix("Value error, "), field)
 
 
 def _is_passing_database_error(error: Exception) -> bool:

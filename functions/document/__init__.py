@@ -1,0 +1,1 @@
+"""GET /documents/{document_id} and its download."""

@@ -1,0 +1,151 @@
+"""JSON Schemas of the answers, as docs and clients see them."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+_STRING: Final = {"type": "string"}
+_INTEGER: Final = {"type": "integer"}
+_NUMBER: Final = {"type": "number"}
+_BOOLEAN: Final = {"type": "boolean"}
+_UUID: Final = {"type": "string", "format": "uuid"}
+_ANYTHING: Final = {"type": "object"}
+
+
+def _object(required: dict[str, Any], optional: dict[str, Any] | None = None) -> dict[str, Any]:
+    return {"type": "object", "required": sorted(required), "properties": {**required, **(optional or {})}}
+
+
+def _or_null(schema: dict[str, Any]) -> dict[str, Any]:
+    return {"anyOf": [schema, {"type": "null"}]}
+
+
+def _list(items: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "array", "items": items}
+
+
+def _schema(name: str) -> dict[str, Any]:
+    return {"$ref": f"#/components/schemas/{name}"}
+
+
+_VERSION_STATUS: Final = {"type": "string", "enum": ["draft", "final", "executed", "unknown"]}
+_IDS: Final = _object({"total": _INTEGER, "ids": _list(_UUID)})
+
+ANSWERS: Final[dict[str, dict[str, Any]]] = {
+    "Problem": _object(
+        {"type": _STRING, "title": _STRING, "status": _INTEGER, "correlation_id": _STRING},
+        {"detail": _STRING, "field": _STRING},
+    ),
+    "Page": _object(
+        {
+            "offset": _or_null(_INTEGER),
+            "limit": _INTEGER,
+            "returned": _INTEGER,
+            "has_more": _BOOLEAN,
+            "next_offset": _or_null(_INTEGER),
+        },
+        {"total": _or_null(_INTEGER), "next_cursor": _or_null(_STRING)},
+    ),
+    "Result": _object(
+        {
+            "document_id": _UUID,
+            "version_id": _UUID,
+            "title": _STRING,
+            "version_status": _VERSION_STATUS,
+            "score": _NUMBER,
+            "citation": _ANYTHING,
+        },
+        {
+            "doc_type": _or_null(_STRING),
+            "doc_type_label": _or_null(_STRING),
+            "doc_date": _or_null({"type": "string", "format": "date"}),
+            "language": _or_null(_STRING),
+            "matter": _or_null(_ANYTHING),
+            "parties": _list({}),
+            "identifiers": _list({}),
+            "version_ordinal": _or_null(_INTEGER),
+            "is_latest_final": _BOOLEAN,
+            "excerpt": _or_null(_STRING),
+            "highlights": _list({}),
+            "matched_identifiers": _list({}),
+        },
+    ),
+    "Results": _object({"results": _list(_schema("Result")), "page": _schema("Page"), "scope": _ANYTHING}),
+    "SourceObject": _object(
+        {"source_object_id": _UUID, "path": _STRING, "name": _STRING, "source": _STRING},
+        {"source_version": _or_null(_STRING)},
+    ),
+    "TextPage": _object(
+        {"number": _or_null(_INTEGER), "locus": _or_null(_STRING), "char_start": _INTEGER, "char_end": _INTEGER}
+    ),
+    "Text": _object(
+        {
+            "content": _STRING,
+            "char_start": _INTEGER,
+            "char_end": _INTEGER,
+            "total_chars": _INTEGER,
+            "page_count": _or_null(_INTEGER),
+            "pages": _list(_schema("TextPage")),
+            "has_more": _BOOLEAN,
+            "next_offset": _or_null(_INTEGER),
+        }
+    ),
+    "Version": _object(
+        {
+            "version_id": _UUID,
+            "title": _STRING,
+            "version_status": _VERSION_STATUS,
+            "version_ordinal": _or_null(_INTEGER),
+            "is_latest_final": _BOOLEAN,
+            "sha256": _STRING,
+            "size_bytes": _INTEGER,
+            "created_at": {"type": "string", "format": "date-time"},
+        }
+    ),
+    "Document": _object(
+        {
+            "document_id": _UUID,
+            "version_id": _UUID,
+            "title": _STRING,
+            "doc_type": _or_null(_STRING),
+            "doc_date": _or_null({"type": "string", "format": "date"}),
+            "language": _or_null(_STRING),
+            "identifiers": _list(_ANYTHING),
+            "project": _or_null(_ANYTHING),
+            "matter": _or_null(_ANYTHING),
+            "mime": _STRING,
+            "size_bytes": _INTEGER,
+            "version_status": _VERSION_STATUS,
+            "version_ordinal": _or_null(_INTEGER),
+            "is_latest_final": _BOOLEAN,
+            "text": _schema("Text"),
+            "sources": _list(_schema("SourceObject")),
+            "citation": _ANYTHING,
+            "versions": _list(_schema("Version")),
+        }
+    ),
+    "Link": _object(
+        {
+            "url": {"type": "string", "format": "uri"},
+            "expires_in_s": _INTEGER,
+            "name": _STRING,
+            "mime": _STRING,
+            "size_bytes": _INTEGER,
+            "sha256": _STRING,
+        }
+    ),
+    "Scope": _object(
+        {
+            "fingerprint": _STRING,
+            "mode": {"type": "string", "enum": ["sufficient", "intersect"]},
+            "administrator": _BOOLEAN,
+            "principals": _list(_STRING),
+            "versions": _object({"total": _INTEGER}),
+            "projects": _IDS,
+            "documents": _IDS,
+            "page": _schema("Page"),
+        }
+    ),
+    "Health": _object({"status": {"const": "ok"}}),
+    "Anything": _ANYTHING,
+}
