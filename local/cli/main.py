@@ -24,6 +24,7 @@ COMMANDS = (
     _Entry("status", "local.cli.status", "Show what runs and where."),
     _Entry("token", "local.cli.token", "Print a token of the local issuer."),
     _Entry("ingest", "local.cli.ingest", "Take a folder or a file in."),
+    _Entry("grant", "local.cli.grant", "Allow or deny somebody on a project."),
     _Entry("quarantine", "local.cli.quarantine", "List and retry what could not be taken in."),
     _Entry("search", "local.cli.search", "Find passages, as one person sees them."),
     _Entry("filter", "local.cli.filter", "List documents by their facts."),
