@@ -23,8 +23,10 @@ _DIGRAPHS: Final = re.compile("(?<![aeqou])ue|ae|oe")
 _ENDINGS: Final = ("ungen", "ern", "est", "em", "en", "er", "es", "et", "ed", "e", "n", "s", "t")
 _SHORTEST_STEM: Final = 4
 _TOO_COMMON: Final = frozenset(
-    "der die das den dem des ein eine einer eines einem einen und oder ist sind war in im am an auf zu zum zur von vom "
-    "mit bei für the a an and or is are was of to on at by for".split()
+    """
+    der die das den dem des ein eine einer eines einem einen und oder ist sind war in im am an auf zu zum zur von vom
+    mit bei für the a and or is are was of to on at by for
+    """.split()
 )
 
 

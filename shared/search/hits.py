@@ -1,0 +1,161 @@
+"""A verified row as a result with its citation, ready for JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from typing import Any, Final
+
+import sqlalchemy as sa
+
+from shared.search.excerpt import excerpt_of
+from shared.search.words import holds, runs
+from shared.types import ChunkKind
+
+# What a profile quotes of its version's text: see shared.ingest.chunking.
+_QUOTED_CHARS: Final = 400
+
+Row = sa.Row[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """The query in the forms in which hits are compared with it; `None` for a list by metadata."""
+
+    stems: frozenset[str]
+    runs: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A chunk to show: `text` is the version's text from `char_start` on, where that is known."""
+
+    id: str
+    kind: str
+    text: str
+    char_start: int | None
+    char_end: int | None
+    page: int | None
+    locus: str | None
+
+
+def result(row: Row, *, score: float, asked: Asked | None, by_identifier: bool) -> dict[str, Any]:
+    """Return the result of one row. Without a query there is no excerpt; `by_identifier` looks for identifiers in it."""
+    facts = _facts(row)
+    passage = shown_passage(row)
+    excerpt = None if asked is None or passage is None else excerpt_of(passage.text, asked.stems)
+    begins = None if excerpt is None or passage is None or passage.char_start is None else passage.char_start
+    identifiers = facts["identifiers"]
+    return {
+        "document_id": str(row.document_id),
+        "version_id": str(row.version_id),
+        "title": row.title,
+        "doc_type": facts["doc_type"],
+        "doc_type_label": doc_type_label(facts["doc_type"]),
+        "doc_date": facts["doc_date"],
+        "language": facts["language"],
+        "matter": _named(row.matter_id, row.matter_key, row.matter_title),
+        "parties": list(row.parties or ()),
+        "identifiers": identifiers,
+        "version_status": row.version_status,
+        "version_ordinal": row.version_ordinal,
+        "is_latest_final": row.is_latest_final,
+        "score": score,
+        "excerpt": "" if excerpt is None else excerpt.text,
+        "excerpt_start": None if excerpt is None or begins is None else begins + excerpt.start,
+        "highlights": [] if excerpt is None else [list(mark) for mark in excerpt.highlights],
+        "matched_identifiers": matched_identifiers(identifiers, asked.runs) if asked and by_identifier else [],
+        "citation": _citation(row, passage),
+    }
+
+
+def shown_passage(row: Row) -> Passage | None:
+    """Return what is shown for a row, None if its version has no text.
+
+    A profile is no text of its version: what stands there is the beginning that it quotes.
+    """
+    shown = _passage(row, "wanted") or _passage(row, "matched")
+    if shown is None or shown.kind != ChunkKind.PROFILE:
+        return shown
+    opening = _passage(row, "passage")
+    if opening is None:
+        return None
+    text = opening.text[:_QUOTED_CHARS]
+    end = None if opening.char_start is None else opening.char_start + len(text)
+    return Passage(shown.id, shown.kind, text, opening.char_start, end, opening.page, opening.locus)
+
+
+def matched_identifiers(identifiers: Sequence[Mapping[str, str]], query_runs: Sequence[str]) -> list[str]:
+    """Return the identifiers, as written, that stand in the query in either of their forms, however they are spaced."""
+    found = [
+        one.get("raw") or one.get("canonical") or ""
+        for one in identifiers
+        if any(holds(query_runs, runs(one.get(form) or "")) for form in ("raw", "canonical"))
+    ]
+    return list(dict.fromkeys(found))
+
+
+def doc_type_label(doc_type: str | None) -> str | None:
+    """Return the last part of a type's path in words: "contract.letter_of_intent" gives "Letter of intent"."""
+    if not doc_type:
+        return None
+    words = doc_type.rpartition(".")[2].replace("_", " ").strip()
+    return words[:1].upper() + words[1:] or None
+
+
+def _facts(row: Row) -> dict[str, Any]:
+    """Return what was read from this very version: its document shows its latest final one, which may be walled."""
+    own = row.facts or {}
+    when = own["doc_date"]["day"] if "doc_date" in own else row.doc_date
+    return {
+        "doc_type": own.get("doc_type", row.doc_type),
+        "doc_date": when.isoformat() if isinstance(when, date) else when,
+        "language": own.get("language", row.language),
+        "identifiers": [dict(one) for one in own.get("identifiers", row.identifiers)],
+    }
+
+
+def _citation(row: Row, passage: Passage | None) -> dict[str, Any]:
+    return {
+        "project": _named(row.project_id, row.project_key, row.project_title),
+        "document": {"id": str(row.document_id), "title": row.title},
+        "version": {
+            "id": str(row.version_id),
+            "ordinal": row.version_ordinal,
+            "status": row.version_status,
+            "sha256": row.sha256,
+        },
+        "sources": row.sources,
+        "chunks": [] if passage is None else [_chunk(passage)],
+    }
+
+
+def _chunk(passage: Passage) -> dict[str, Any]:
+    return {
+        "id": passage.id,
+        "kind": passage.kind,
+        "locus": passage.locus,
+        "page": passage.page,
+        "char_start": passage.char_start,
+        "char_end": passage.char_end,
+    }
+
+
+def _passage(row: Row, prefix: str) -> Passage | None:
+    value = row._mapping  # noqa: SLF001  # the public way to read a column by a computed name
+    if value[f"{prefix}_id"] is None:
+        return None
+    return Passage(
+        id=str(value[f"{prefix}_id"]),
+        kind=value[f"{prefix}_kind"],
+        text=value[f"{prefix}_text"],
+        char_start=value[f"{prefix}_char_start"],
+        char_end=value[f"{prefix}_char_end"],
+        page=value[f"{prefix}_page_from"],
+        locus=value[f"{prefix}_locus"],
+    )
+
+
+def _named(identifier: object, key: str | None, title: str | None) -> dict[str, Any] | None:
+    return None if identifier is None else {"id": str(identifier), "key": key, "title": title}
