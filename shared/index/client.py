@@ -41,9 +41,12 @@ _ITEM: Final = (
     f"status,error,timed_out,{_SHARDS},hits.total,hits.hits._id,hits.hits._score,hits.hits.fields,hits.hits.sort"
 )
 # What an answer needs to be judged and read; the rest (index name, took, types) is not even written by the engine.
-_SEARCH_PATHS: Final = _ITEM
-_MULTI_SEARCH_PATHS: Final = ",".join(["error", "status", *(f"responses.{path}" for path in _ITEM.split(","))])
-_BULK_PATHS: Final = "error,status,errors,items.*._id,items.*.status,items.*.error"
+# Percent-encoded, because signers disagree on how a bare comma or star is to be signed.
+_SEARCH_PATHS: Final = quote(_ITEM, safe="")
+_MULTI_SEARCH_PATHS: Final = quote(
+    ",".join(["error", "status", *(f"responses.{path}" for path in _ITEM.split(","))]), safe=""
+)
+_BULK_PATHS: Final = quote("error,status,errors,items.*._id,items.*.status,items.*.error", safe="")
 
 _EVERY_STATUS: Final = range(300, 600)
 
