@@ -91,6 +91,15 @@ def reading(engine: sa.Engine) -> Iterator[sa.Connection]:
             driver.autocommit = False
 
 
+@contextmanager
+def recording(engine: sa.Engine) -> Iterator[sa.Connection]:
+    """Hand out a connection as `reading` does, for one statement that reads and records: what it writes is kept."""
+    with reading(engine) as connection:
+        yield connection
+        if not engine.get_execution_options().get(_AUTOCOMMIT_ALLOWED, True):
+            connection.commit()
+
+
 def run_retrying(
     engine: sa.Engine,
     work: Callable[[sa.Connection], T],
