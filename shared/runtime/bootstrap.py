@@ -173,11 +173,17 @@ def install(installed: Services) -> None:
         _current = installed
 
 
-def reset() -> None:
-    """Close and forget the services of this process; the next use makes them anew."""
+def forget() -> Services | None:
+    """Return the services of this process, which are no longer its services; the next use makes them anew."""
     global _current
     with _current_lock:
         before, _current = _current, None
+    return before
+
+
+def reset() -> None:
+    """Close and forget the services of this process."""
+    before = forget()
     if before is not None:
         before.close()
 
