@@ -22,12 +22,11 @@ _UMLAUTS: Final = str.maketrans({"ä": "a", "ö": "o", "ü": "u"})
 _DIGRAPHS: Final = re.compile("(?<![aeqou])ue|ae|oe")
 _ENDINGS: Final = ("ungen", "ern", "est", "em", "en", "er", "es", "et", "ed", "e", "n", "s", "t")
 _SHORTEST_STEM: Final = 4
-_TOO_COMMON: Final = frozenset(
-    """
+_COMMON_WORDS: Final = """
     der die das den dem des ein eine einer eines einem einen und oder ist sind war in im am an auf zu zum zur von vom
     mit bei für the a and or is are was of to on at by for
-    """.split()
-)
+"""
+_TOO_COMMON: Final = frozenset(_COMMON_WORDS.split())
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,7 @@ from shared.types import ChunkKind
 _QUOTED_CHARS: Final = 400
 
 Row = sa.Row[Any]
+Result = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +42,7 @@ class Passage:
 
 
 def result(row: Row, *, score: float, asked: Asked | None, by_identifier: bool) -> dict[str, Any]:
-    """Return the result of one row. Without a query there is no excerpt; `by_identifier` looks for identifiers in it."""
+    """Return the result of one row; no excerpt without a query. With `by_identifier`, identifiers in it are named."""
     facts = _facts(row)
     passage = shown_passage(row)
     excerpt = None if asked is None or passage is None else excerpt_of(passage.text, asked.stems)

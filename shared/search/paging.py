@@ -101,7 +101,7 @@ def candidates(answers: Mapping[Asked, Sequence[RankedRow]], retrieval: Retrieva
     return Candidates(ordered, is_cut)
 
 
-def prefix(ordered: Sequence[Candidate], *, documents: int, rows_per_document: int | None) -> int:
+def prefix(ordered: Sequence[Candidate], *, hits: int, rows_per_document: int | None) -> int:
     """Return how many candidates hold so many hits, all ties of the last one included.
 
     With `rows_per_document` a hit is a row, at most so many of a document; else a hit is a document.
@@ -111,7 +111,7 @@ def prefix(ordered: Sequence[Candidate], *, documents: int, rows_per_document: i
         rows = per_document.get(one.ref.document_id, 0)
         per_document[one.ref.document_id] = rows + 1
         found += rows < (rows_per_document or 1)
-        if found >= documents:
+        if found >= hits:
             return _end_of_place(ordered, at)
     return len(ordered)
 
