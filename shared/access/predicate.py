@@ -70,9 +70,13 @@ class Standing:
         return cls(names, viewer.mode, viewer.is_administrator)
 
 
-def among_seqs(seqs: Collection[VersionSeq] | Collection[int]) -> Among:
-    """Return: the versions with these dense numbers."""
-    return document_versions.c.seq == sa.any_(sa.bindparam(None, list(seqs), type_=pg.ARRAY(sa.Integer)))
+def among_seqs(seqs: Collection[VersionSeq] | Collection[int] | sa.BindParameter[Any]) -> Among:
+    """Return: the versions with these dense numbers.
+
+    A statement that is built once takes a parameter: `sa.bindparam("seqs", type_=pg.ARRAY(sa.Integer))`.
+    """
+    given = seqs if isinstance(seqs, sa.BindParameter) else sa.bindparam(None, list(seqs), type_=pg.ARRAY(sa.Integer))
+    return document_versions.c.seq == sa.any_(given)
 
 
 def among_versions(ids: Collection[VersionId]) -> Among:
@@ -107,20 +111,21 @@ def citable_observations(viewer: Viewer | Standing, visible: sa.CTE, *, name: st
     see every active one. A visible version has at least one.
     """
     standing = Standing.of(viewer)
-    seen = _active_observations(visible, visible.c.version_id)
+    seen = active_observations(visible, visible.c.version_id)
     columns = (visible.c.version_id, source_objects.c.id.label("source_object_id"))
     if standing.is_administrator:
-        return sa.select(*columns).select_from(seen).where(_is_active()).distinct().cte(name)
+        return sa.select(*columns).select_from(seen).where(is_active()).distinct().cte(name)
     openly = (
         sa.select(*columns)
         .select_from(seen)
-        .where(_is_active(), granted_at_source(standing, Effect.ALLOW), ~granted_at_source(standing, Effect.DENY))
+        # No look for denies: one on any active observation has already closed the version.
+        .where(is_active(), granted_at_source(standing, Effect.ALLOW))
     )
     allowed = sa.union_all(*locally_granted(standing, visible, visible.c.version_id, Effect.ALLOW)).subquery()
     delegated = (
         sa.select(*columns)
         .select_from(seen)
-        .where(_is_active(), _is_delegated(), visible.c.version_id.in_(sa.select(allowed.c[0])))
+        .where(is_active(), is_delegated(), visible.c.version_id.in_(sa.select(allowed.c[0])))
     )
     return sa.union(openly, delegated).cte(name)
 
@@ -136,24 +141,24 @@ def base_versions(among: Among, name: str) -> sa.CTE:
 
 def visible_seqs(standing: Standing, base: sa.CTE) -> sa.Select[tuple[int]] | sa.CompoundSelect[tuple[int]]:
     """Return a query for the `seq` of each visible version of `base`; a number may come twice."""
-    observed = _active_observations(base, base.c.id)
+    observed = active_observations(base, base.c.id)
     if standing.is_administrator:
-        return sa.select(base.c.seq).select_from(observed).where(_is_active())
+        return sa.select(base.c.seq).select_from(observed).where(is_active())
     local = sa.union_all(*locally_granted(standing, base, base.c.id, Effect.ALLOW, base.c.seq)).cte(
         f"{base.name}_local"
     )
     start = base if standing.mode is AclMode.SUFFICIENT else local
     at_source = (
         sa.select(start.c.seq)
-        .select_from(_active_observations(start, start.c.id))
-        .where(_is_active(), granted_at_source(standing, Effect.ALLOW))
+        .select_from(active_observations(start, start.c.id))
+        .where(is_active(), granted_at_source(standing, Effect.ALLOW))
     )
     delegated = (
-        sa.select(local.c.seq).select_from(_active_observations(local, local.c.id)).where(_is_active(), _is_delegated())
+        sa.select(local.c.seq).select_from(active_observations(local, local.c.id)).where(is_active(), is_delegated())
     )
     denied = (
         *locally_granted(standing, base, base.c.seq, Effect.DENY),
-        sa.select(base.c.seq).select_from(observed).where(_is_active(), granted_at_source(standing, Effect.DENY)),
+        sa.select(base.c.seq).select_from(observed).where(is_active(), granted_at_source(standing, Effect.DENY)),
     )
     return sa.except_(sa.union_all(at_source, delegated), sa.union_all(*denied))
 
@@ -188,17 +193,19 @@ def _targets(standing: Standing, grants: sa.Table, effect: Effect) -> sa.Select[
     return sa.select(grants.c[0]).where(held(standing, grants, effect))
 
 
-def _active_observations(versions: sa.CTE, version_id: Any) -> Any:
+def active_observations(versions: sa.CTE, version_id: Any) -> sa.Join:
+    """Return `versions` joined with the source objects they were seen at; `is_active` picks those that count."""
     return versions.join(version_sources, version_sources.c.version_id == version_id).join(
         source_objects, source_objects.c.id == version_sources.c.source_object_id
     )
 
 
-def _is_active() -> sa.ColumnElement[bool]:
+def is_active() -> sa.ColumnElement[bool]:
+    """Return: the source object is not tombstoned."""
     return source_objects.c.deleted_at.is_(None)
 
 
-def _is_delegated() -> sa.ColumnElement[bool]:
+def is_delegated() -> sa.ColumnElement[bool]:
     """Return: the object lies at `local_fs` and was never given an ACL of its own, so the project decides."""
     local = sa.select(sources.c.id).where(sources.c.kind == sa.literal_column(f"'{SourceKind.LOCAL_FS}'"))
     return sa.and_(

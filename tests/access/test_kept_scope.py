@@ -72,7 +72,10 @@ SAFEGUARDS = {
     ),
     "sources update": ("drop trigger scope_log_update on sources", [changes.change_source]),
     **{
-        f"{table} truncate": (f"drop trigger scope_log_truncate on {table}", [changes.TRUNCATE[table], changes.add_grant])
+        f"{table} truncate": (
+            f"drop trigger scope_log_truncate on {table}",
+            [changes.TRUNCATE[table], changes.add_grant],
+        )
         for table in ("project_grants", "document_grants", "source_object_grants", "version_sources", "scope_log")
     },
 }
