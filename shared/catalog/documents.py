@@ -18,7 +18,7 @@ from shared.access.predicate import Viewer
 from shared.catalog.document_answer import document_answer, passage
 from shared.catalog.requests import DocumentRead, DownloadRead, identifier
 from shared.catalog.visible import SourceObject, VisibleVersion, preferred, visible_of
-from shared.db.engine import reading
+from shared.db.engine import reading, recording
 from shared.errors import NotVisibleError, StoredObjectMissingError, TooLargeError
 from shared.providers.storage import ObjectStore, original_key
 from shared.settings import Security
@@ -105,7 +105,7 @@ class DocumentCatalog:
             detail=detail,
             correlation_id=correlation_id,
         )
-        with self._engine.begin() as connection:
+        with recording(self._engine) as connection:
             connection.execute(insertion(entry))
         if chosen is None:
             raise NotVisibleError

@@ -13,7 +13,7 @@ from shared.access.predicate import among_seqs, visible_versions
 from shared.access.scope import CompiledAccessScope
 from shared.access.service import AccessService
 from shared.catalog.requests import ScopeRead
-from shared.db.engine import reading
+from shared.db.engine import reading, recording
 from shared.db.tables.base import TextArray
 from shared.db.tables.catalog import documents
 from shared.types import ProjectId
@@ -43,7 +43,7 @@ class ScopePreviews:
         with reading(self._engine) as connection:
             scope = self._access.compile_scope(connection, caller, project_ids=narrowing)
             row = connection.execute(_statement(scope, request)).one()
-        with self._engine.begin() as connection:
+        with recording(self._engine) as connection:
             connection.execute(insertion(_entry(caller, scope, correlation_id)))
         self._access.keep(scope)
         projects, found = _Ids(row.projects, row.project_ids), _Ids(row.documents, row.document_ids)
@@ -99,6 +99,6 @@ def _entry(caller: Caller, scope: CompiledAccessScope, correlation_id: str | Non
         subject=caller.subject,
         principals=scope.principals,
         outcome=ALLOWED,
-        scope_fingerprint=scope.fingerprint,
+        scope_fingerprint=scope.shown_fingerprint,
         correlation_id=correlation_id,
     )

@@ -14,7 +14,7 @@ import sqlalchemy as sa
 
 from shared.access.grants import add_document_grant, add_project_grant
 from shared.access.mirror import replace_object_acl
-from shared.db.tables.catalog import document_parties, document_versions, documents, parties, projects
+from shared.db.tables.catalog import document_parties, document_versions, documents, matters, parties, projects
 from shared.db.tables.sources import source_objects, version_sources
 from shared.runtime.bootstrap import Services
 from shared.sources.config import MatterRef, PlaceRule, ProjectRef, SourceConfig
@@ -60,7 +60,7 @@ FILES: dict[str, dict[str, str]] = {
 
 @dataclass(frozen=True)
 class Wall:
-    """What lies behind it, and who may see it; `shown` says that a canary must be found by those who may."""
+    """What lies behind it, and who may see it."""
 
     name: str
     canaries: tuple[str, ...]
@@ -76,6 +76,7 @@ class Firm:
     versions: dict[str, UUID] = field(default_factory=dict)
     objects: dict[str, UUID] = field(default_factory=dict)
     projects: dict[str, UUID] = field(default_factory=dict)
+    matters: dict[str, UUID] = field(default_factory=dict)
 
     def allow_document(self, path: str, principal: str) -> None:
         with self.parts.engine.begin() as connection:
@@ -162,12 +163,10 @@ def _learn_ids(connection: sa.Connection, firm: Firm) -> None:
     for row in rows:
         firm.objects[row.path], firm.versions[row.path], firm.documents[row.path] = row.id, row.version_id, row[3]
     firm.projects.update({row.key: row.id for row in connection.execute(sa.select(projects))})
+    firm.matters.update({row.key: row.id for row in connection.execute(sa.select(matters))})
     assert len(firm.objects) == sum(map(len, FILES.values()))
     # What the walls of this firm are about.
-    assert (
-        firm.documents["nord/Kaufvertrag v2 final.txt"]
-        == firm.documents["nord/Kaufvertrag v1 Entwurf 19870713.txt"]
-    )
+    assert firm.documents["nord/Kaufvertrag v2 final.txt"] == firm.documents["nord/Kaufvertrag v1 Entwurf 19870713.txt"]
     assert firm.versions["nord/Protokoll.txt"] == firm.versions["geheim/Protokoll cancopypath.txt"]
 
 
