@@ -16,11 +16,12 @@ _S = r"[^\S\n]{0,3}\n?[^\S\n]{0,3}"
 _SP = rf"(?=\s){_S}"
 
 # Register signs by branch of the courts; a sign is one of these, not any capital letter.
-_SIGNS = " ".join(
-    (
+_SIGNS = [
+    sign
+    for signs in (
         # ordinary courts and prosecutors
-        "C H B O S T U W F UF WF AR OH OWi Ds Cs Ls Ks KLs Ns Qs Js UJs Gs BRs Ss Ws VAs StVK M K L N IN IK VI XVII HKO",
-        "Kart Verg Lw UKl EK",
+        "C H B O S T U W F UF WF AR OH OWi Ds Cs Ls Ks KLs Ns Qs Js UJs Gs BRs Ss Ws VAs StVK M K L N IN IK VI XVII",
+        "HKO Kart Verg Lw UKl EK",
         # federal courts
         "ZR ZB ZA ARZ StR StB ARs KZR KZB KVR KVZ EnVR EnZR BLw AnwZ AnwSt NotZ RiZ BvR BvL BvF BvE BvB BvC BvG BvH",
         "BvK BvM BvN BvO BvP BvQ BvT PBvU",
@@ -31,7 +32,8 @@ _SIGNS = " ".join(
         # social courts
         "AL AY BA BK BL EG KA KG RE RS SB SF SO VE VG VJ VK VM VS VU",
     )
-).split()
+    for sign in signs.split()
+]
 _SIGN = "|".join(sorted(set(_SIGNS), key=len, reverse=True))
 _SUFFIX = r"(?:KfH|B\s?ER|ER|NZB|R|B|PKH|WA|RG|EU|Kart|\(PKH\)|\(Kart\)|\(EnwG\)|E|G|L|D|Z)"
 _FILE_NUMBER = re.compile(
@@ -80,9 +82,11 @@ _UNIT = (
 )
 _NUMBERS = r"(?:\d{1,4}[a-z]?(?![\w])|[a-z]{1,2}(?=\)|\s|,)\)?|[IVX]{1,4}(?!\w))"
 _JOIN = r"(?:,|und|bis|sowie|oder|u\.|[-\u2013/]|f{1,2}\.?|i\.?[^\S\n]?V\.?[^\S\n]?m\.)"
+# Each piece is atomic and the row of pieces possessive: a long list without a law at its end is given up at once,
+# where backtracking over its parts would take hours.
 _STATUTE = re.compile(
     rf"(?<!\w)(?:§{{1,2}}|Art(?:\.|ikel)){_S}\d{{1,4}}[a-z]?(?!\w)"
-    rf"(?:{_S}(?:{_UNIT}{_S}{_NUMBERS}|{_JOIN}(?={_S}(?:{_UNIT}|\d|§|{_LAW}))|{_NUMBERS}|§{{1,2}})){{0,40}}?"
+    rf"(?>{_S}(?>{_UNIT}{_S}{_NUMBERS}|{_JOIN}(?={_S}(?:{_UNIT}|\d|§|{_LAW}))|{_NUMBERS}|§{{1,2}})){{0,40}}+"
     rf"{_SP}(?:(?:des|der){_SP})?(?P<law>{_LAW})(?!\w)"
 )
 _SPELLINGS = (
