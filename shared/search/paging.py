@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 
 from shared.index.answers import RankedRow
 from shared.index.row_ref import RowRef
-from shared.search.fusion import fused_scores
+from shared.search.fusion import fused_scores, ranks0
 from shared.search.priors import with_status
 from shared.settings import Retrieval
 
@@ -126,23 +126,18 @@ def _end_of_place(ordered: Sequence[Candidate], at: int) -> int:
 Rows = list[tuple[float, RowRef]]
 
 
-def _at(rows: Mapping[Asked, Rows], pool: int) -> dict[Leg, list[str]]:
-    """Return the ids of each leg as if it had been asked for `pool` rows."""
-    lists: dict[Leg, list[str]] = {}
+def _at(rows: Mapping[Asked, Rows], pool: int) -> dict[Leg, dict[str, int]]:
+    """Return the ranks in each leg as if it had been asked for `pool` rows."""
+    lists: dict[Leg, dict[str, int]] = {}
     for asked in sorted(rows, key=lambda one: one.size):
         # Exactly this size if it was sent, else the beginning of a larger one.
         if asked.size >= pool and asked.leg not in lists:
-            lists[asked.leg] = _ids(rows[asked][:pool])
+            lists[asked.leg] = ranks0([(ref.chunk_id, score) for score, ref in rows[asked][:pool]])
     return lists
 
 
-def _ids(listed: Rows) -> list[str]:
-    """Return the ids in order; rows that the leg cannot tell apart stand in an order of our own, not the engine's."""
-    return [ref.chunk_id for _, ref in sorted(listed, key=lambda row: (-row[0], *_position(row[1])))]
-
-
 def _scored(
-    lists: Mapping[Leg, list[str]], known: Mapping[str, RowRef], retrieval: Retrieval
+    lists: Mapping[Leg, Mapping[str, int]], known: Mapping[str, RowRef], retrieval: Retrieval
 ) -> Iterator[tuple[float, RowRef]]:
     weighted = [(weight_of(leg, retrieval), lists[leg]) for leg in Leg if leg in lists]
     boosts = retrieval.version_status_boost

@@ -1,0 +1,103 @@
+"""A firm in a database of the test's own, an index of its own on the session's node, and the service over both."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+from uuid import uuid4
+
+import pytest
+import sqlalchemy as sa
+
+from shared.access.audit import AuditHasher
+from shared.access.service import AccessService
+from shared.db.engine import make_engine
+from shared.index.client import IndexClient, connect
+from shared.index.ensure import ensure_index
+from shared.search.request import parse_filter, parse_search
+from shared.search.service import SearchService
+from shared.settings import Settings, load_settings
+from tests.stub_embedding import StubEmbedding
+from tests.world import World, caller
+
+WIDTH = 32
+KEY = b"a key for tests only"
+
+
+@pytest.fixture
+def settings(opensearch_url: str, database_url: str) -> Settings:
+    return load_settings(
+        {
+            "KI_OPENSEARCH__URL": opensearch_url,
+            "KI_DATABASE__URL": database_url,
+            "KI_RETRIEVAL__INDEX_NAME": f"t{uuid4().hex}",
+            "KI_RETRIEVAL__EMBEDDING_DIMENSIONS": str(WIDTH),
+        }
+    )
+
+
+@pytest.fixture
+def embedding() -> StubEmbedding:
+    return StubEmbedding(dimensions=WIDTH)
+
+
+@pytest.fixture
+def client(settings: Settings, embedding: StubEmbedding) -> Iterator[IndexClient]:
+    client = connect(settings.opensearch)
+    ensure_index(client, settings.retrieval, embedding_signature=embedding.signature)
+    yield client
+    client.request("DELETE", f"/{settings.retrieval.index_name}-*?ignore_unavailable=true")
+    client.close()
+
+
+@pytest.fixture
+def engine(settings: Settings) -> Iterator[sa.Engine]:
+    engine = make_engine(settings.database)
+    yield engine
+    engine.dispose()
+
+
+@pytest.fixture
+def world(engine: sa.Engine, client: IndexClient, embedding: StubEmbedding, settings: Settings) -> World:
+    return World(engine, client, embedding, settings)
+
+
+@pytest.fixture
+def service_with(
+    engine: sa.Engine, client: IndexClient, embedding: StubEmbedding, settings: Settings
+) -> Callable[..., SearchService]:
+    """Makes a service with some retrieval settings changed."""
+
+    def make(**changes: Any) -> SearchService:
+        retrieval = settings.retrieval.model_copy(update=changes)
+        changed = settings.model_copy(update={"retrieval": retrieval})
+        access = AccessService(engine, settings.security)
+        return SearchService(engine, access, client, embedding, changed, AuditHasher(KEY))
+
+    return make
+
+
+@pytest.fixture
+def service(service_with: Callable[..., SearchService]) -> SearchService:
+    return service_with()
+
+
+@pytest.fixture
+def search(service: SearchService, settings: Settings) -> Callable[..., dict[str, Any]]:
+    """Searches as someone of the staff."""
+
+    def run(query: str, *, who: Any = None, using: SearchService | None = None, **body: Any) -> dict[str, Any]:
+        request = parse_search({"query": query, **body}, settings.retrieval)
+        return (using or service).search(who or caller(), request)
+
+    return run
+
+
+@pytest.fixture
+def listed(service: SearchService) -> Callable[..., dict[str, Any]]:
+    """Lists by metadata as someone of the staff."""
+
+    def run(*, who: Any = None, using: SearchService | None = None, **body: Any) -> dict[str, Any]:
+        return (using or service).filter(who or caller(), parse_filter(body))
+
+    return run
