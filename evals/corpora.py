@@ -36,12 +36,17 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class QuerySet:
-    """Questions with their judgements: graded by document id, and by character span where the set has spans."""
+    """Questions with their judgements: graded by document id, and by character span where the set has spans.
+
+    `judged_pool`: each question was judged on a pool of documents only, and relevant ones outside it are unknown; a
+    ranking is scored after everything outside the pool is taken out (condensed lists, Sakai 2007).
+    """
 
     name: str
     queries: Mapping[str, str]
     qrels: Mapping[str, Mapping[str, int]]
     spans: Mapping[str, Span]
+    judged_pool: bool = False
 
 
 CORPORA = ("legalquad", "statutes", "acord")
@@ -102,7 +107,7 @@ def _legalquad(folder: Path) -> QuerySet:
 
 def _acord(folder: Path) -> QuerySet:
     qrels = {**_qrels(folder / "qrels-train.tsv"), **_qrels(folder / "qrels-valid.tsv")}
-    return QuerySet("acord", _questions(folder), qrels, {})
+    return QuerySet("acord", _questions(folder), qrels, {}, judged_pool=True)
 
 
 def _statutes(folder: Path) -> list[QuerySet]:

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import sqlalchemy as sa
-from shared.runtime.bootstrap import Services, build
-from shared.search.request import parse_search
 
 from evals.corpora import QuerySet, Span
 from evals.metrics import Qrels, Scores, mean_scores
@@ -17,10 +15,14 @@ from shared.access.caller import Caller
 from shared.db.tables.catalog import document_versions
 from shared.db.tables.content import chunks
 from shared.db.tables.sources import source_objects, version_sources
+from shared.runtime.bootstrap import Services, build
+from shared.search.request import parse_search
 from shared.types import ChunkKind, Principal
 
 DEPTH = 100
-"""Results asked for a question; the deepest cut of a metric."""
+"""Results looked at for a question; the deepest cut of a metric."""
+
+_POOL_PAGES = 5
 
 LEGS: Mapping[str, Mapping[str, float]] = {
     "fused": {},
@@ -79,10 +81,22 @@ def _ranked(
 ) -> dict[str, list[str]]:
     runs: dict[str, list[str]] = {}
     for question, text in questions.queries.items():
-        request = parse_search({"query": text, "limit": DEPTH}, services.settings.retrieval)
-        answer = services.search.search(_EVALUATOR, request)
-        runs[question] = [identity for result in answer["results"] for identity in ids_of(result)]
+        ranked = _results(services, text, pages=_POOL_PAGES if questions.judged_pool else 1)
+        ids = [identity for result in ranked for identity in ids_of(result)]
+        judged = questions.qrels[question]
+        runs[question] = [one for one in ids if one in judged][:DEPTH] if questions.judged_pool else ids
     return runs
+
+
+def _results(services: Services, query: str, *, pages: int) -> list[Mapping[str, Any]]:
+    results: list[Mapping[str, Any]] = []
+    for page in range(pages):
+        body = {"query": query, "limit": DEPTH, "offset": page * DEPTH}
+        answer = services.search.search(_EVALUATOR, parse_search(body, services.settings.retrieval))
+        results.extend(answer["results"])
+        if not answer["page"]["has_more"]:
+            break
+    return results
 
 
 def _documents_of(result: Mapping[str, Any]) -> list[str]:

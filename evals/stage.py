@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import sqlalchemy as sa
-from shared.runtime.bootstrap import Services, build
 
 from evals.corpora import Record, corpus_in, read_corpus
 from shared.db.engine import make_engine
@@ -15,6 +14,7 @@ from shared.db.migrate import upgrade
 from shared.index.ensure import ensure_index
 from shared.ingest.report import IngestReport
 from shared.ingest.service import Progress
+from shared.runtime.bootstrap import Services, build
 from shared.settings import Settings
 from shared.sources.config import ProjectRef, SourceConfig
 from shared.sources.given import GivenDocument, GivenDocuments

@@ -29,6 +29,7 @@ COMMANDS = (
     _Entry("search", "local.cli.search", "Find passages, as one person sees them."),
     _Entry("filter", "local.cli.filter", "List documents by their facts."),
     _Entry("get", "local.cli.get", "Print a document's text."),
+    _Entry("eval", "local.cli.eval", "Measure retrieval quality."),
     _Entry("demo", "local.cli.demo", "The whole product in one go, on an invented firm."),
 )
 
