@@ -12,7 +12,8 @@ from dataclasses import dataclass
 
 from shared.text.normalise import single_line
 
-_S = r"[^\S\n]{0,3}\n?[^\S\n]{0,3}"
+# One way to match each gap: two ways would double the work with every gap of a long reference.
+_S = r"[^\S\n]{0,3}(?:\n[^\S\n]{0,3})?"
 _SP = rf"(?=\s){_S}"
 
 # Register signs by branch of the courts; a sign is one of these, not any capital letter.

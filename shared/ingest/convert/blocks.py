@@ -63,7 +63,7 @@ class TextBuilder:
 
 
 def tidy(text: str) -> str:
-    """Return a block in stored form: one kind of line break, no soft hyphens, trailing spaces or runs of blank lines."""
+    """Return a block in stored form: no soft hyphens, trailing spaces or runs of blank lines."""
     whole = _SOFT_HYPHEN.sub("", _BREAKS.sub("\n", stored(text)))
     lines = _TRAILING.sub("", stored(whole))
     return _MANY_BREAKS.sub("\n\n", lines).strip("\n").rstrip()

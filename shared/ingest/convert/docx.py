@@ -138,8 +138,7 @@ class _Reader:
                 if content is not None:
                     yield from self._flat(content)
             elif name == "AlternateContent":
-                for option in chosen(element):
-                    yield option
+                yield from chosen(element)
             elif name in TRANSPARENT and name != "r":
                 yield from self._flat(element)
             elif name not in REMOVED:
@@ -167,10 +166,11 @@ class _Reader:
             properties = child(row, "trPr")
             if properties is not None and child(properties, "del") is not None:
                 continue
-            cells = []
-            for cell in self._flat(row):
-                if local(cell) == "tc":
-                    cells.append("\n".join(line for block in self.blocks(cell) if (line := tidy(block))))
+            cells = [
+                "\n".join(line for block in self.blocks(cell) if (line := tidy(block)))
+                for cell in self._flat(row)
+                if local(cell) == "tc"
+            ]
             yield " | ".join(cells) if any(cells) else ""
 
     def _chunk(self, element: etree._Element) -> str:

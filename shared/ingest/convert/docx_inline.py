@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
@@ -9,11 +10,16 @@ from lxml import etree
 
 # Containers that are not there for a reader.
 TRANSPARENT = frozenset(
-    ["ins", "moveTo", "smartTag", "customXml", "sdtContent", "hyperlink", "fldSimple", "dir", "bdo", "r", "ruby", "rubyBase", "oMath", "oMathPara", "num", "den", "e", "sup", "sub", "f", "sSup", "sSub", "rad", "deg", "d"]
-)
+    {
+        "ins", "moveTo", "smartTag", "customXml", "sdtContent", "hyperlink", "fldSimple", "dir", "bdo", "r",
+        "ruby", "rubyBase", "oMath", "oMathPara", "num", "den", "e", "sup", "sub", "f", "sSup", "sSub",
+        "rad", "deg", "d",
+    }
+)  # fmt: skip
 REMOVED = frozenset({"del", "moveFrom"})
 _LITERAL = {"tab": "\t", "ptab": "\t", "br": "\n", "cr": "\n", "noBreakHyphen": "\u2011", "softHyphen": ""}
-_NOTES = {"footnoteReference": "footnote", "endnoteReference": "endnote"}
+_NOTES = frozenset({"footnoteReference", "endnoteReference"})
+_DRAWN = frozenset({"drawing", "pict", "object"})
 _MAX_CHANGES = 2000
 _PRIVATE_USE = range(0xF000, 0xF100)
 
@@ -78,34 +84,36 @@ def read_paragraph(element: etree._Element, changes: Changes) -> Paragraph:
 
 def _read(element: etree._Element, paragraph: Paragraph, changes: Changes) -> None:
     name = local(element)
-    if name in {"t", "delText"}:
-        if name == "t":
-            paragraph.pieces.append("".join(_literal(element)))
-    elif name in _LITERAL:
+    if name in _LITERAL:
         paragraph.pieces.append(_LITERAL[name])
-    elif name == "sym":
-        paragraph.pieces.append(_symbol(element))
-    elif name in _NOTES:
-        paragraph.pieces.append(f"[{attribute(element, 'id') or '?'}]")
     elif name in REMOVED:
         changes.note(changes.deletions, element, _removed_text(element))
-    elif name == "AlternateContent":
-        for inner in chosen(element):
-            _read(inner, paragraph, changes)
-    elif name == "sdt":
-        content = child(element, "sdtContent")
-        if content is not None:
-            _read(content, paragraph, changes)
-    elif name in {"drawing", "pict", "object"} or name.startswith(("wsp", "wgp", "wpc")):
-        paragraph.boxes.extend(boxes(element))
     elif name == "ins":
         before = len(paragraph.pieces)
-        for inner in element:
-            _read(inner, paragraph, changes)
+        _read_all(element, paragraph, changes)
         changes.note(changes.insertions, element, "".join(paragraph.pieces[before:]))
-    elif name in TRANSPARENT:
-        for inner in element:
-            _read(inner, paragraph, changes)
+    elif name == "AlternateContent":
+        _read_all(chosen(element), paragraph, changes)
+    elif name in TRANSPARENT or name == "sdt":
+        _read_all(element, paragraph, changes)
+    elif name in _DRAWN:
+        paragraph.boxes.extend(boxes(element))
+    else:
+        paragraph.pieces.append(_own_text(element, name))
+
+
+def _read_all(elements: Iterable[etree._Element], paragraph: Paragraph, changes: Changes) -> None:
+    for element in elements:
+        _read(element, paragraph, changes)
+
+
+def _own_text(element: etree._Element, name: str) -> str:
+    """Return what a leaf shows; properties, bookmarks, field codes and deleted text show nothing."""
+    if name == "t":
+        return "".join(_literal(element))
+    if name == "sym":
+        return _symbol(element)
+    return f"[{attribute(element, 'id') or '?'}]" if name in _NOTES else ""
 
 
 def boxes(element: etree._Element) -> Iterator[etree._Element]:
@@ -140,4 +148,4 @@ def _symbol(element: etree._Element) -> str:
     except ValueError:
         return ""
     # Symbol fonts sit in the private use area; the letter below it is a guess that would be read as text.
-    return "" if code in _PRIVATE_USE or not 0 < code <= 0x10FFFF else chr(code)
+    return "" if code in _PRIVATE_USE or not 0 < code <= sys.maxunicode else chr(code)

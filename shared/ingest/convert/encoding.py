@@ -49,8 +49,6 @@ def looks_like_text(content: bytes) -> bool:
     sample = decode(content[:_SAMPLE_BYTES]).text
     if not sample:
         return False
-    if "\x00" in sample:
-        return False
     controls = sum(1 for c in sample if unicodedata.category(c) == "Cc" and c not in _TEXT_CONTROLS)
     return controls / len(sample) <= _MAX_CONTROL_SHARE
 

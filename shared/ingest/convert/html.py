@@ -115,7 +115,7 @@ def convert(content: bytes) -> Conversion:
     meta = {"encoding": decoded.encoding, "encoding_confidence": decoded.confidence}
     builder = TextBuilder()
     if _depth(decoded.text) > _MAX_DEPTH:
-        builder.add(_SPACE.sub(" ", _ANY_TAG.sub(" ", decoded.text)))
+        builder.add(_SPACE.sub(" ", _ANY_TAG.sub(" ", decoded.text)).strip())
         return Conversion(builder.build(meta={**meta, "too_deep": True}))
     tree = LexborHTMLParser(decoded.text)
     for block in blocks(tree.body or tree.root):
@@ -152,7 +152,7 @@ def blocks(root: LexborNode | None) -> Iterator[str]:
         elif tag in _CELLS:
             if event == "start" and "".join(pieces).strip():
                 pieces.append(" | ")
-        elif tag in _BLOCKS and not (_in_cell(node) and tag not in {"table"}):
+        elif tag in _BLOCKS and not (_in_cell(node) and tag != "table"):
             yield _flushed(pieces)
             if tag == "li" and event == "start":
                 pieces.append("- ")

@@ -54,6 +54,9 @@ def _fields(value: Any) -> Iterator[tuple[str, str]]:
             stack.extend((str(key), inner) for key, inner in reversed(list(item.items())))
         elif isinstance(item, list):
             stack.extend((name, inner) for inner in reversed(item))
-        elif isinstance(item, str) and not _NO_WORDS.match(item):
-            if name in _KEPT_WORDS or not _NOT_TEXT.match(item):
-                yield name, item
+        elif isinstance(item, str) and _reads(name, item):
+            yield name, item
+
+
+def _reads(name: str, text: str) -> bool:
+    return not _NO_WORDS.match(text) and (name in _KEPT_WORDS or not _NOT_TEXT.match(text))
