@@ -46,7 +46,7 @@ FILES: dict[str, dict[str, str]] = {
         "nord/Kaufvertrag v1 Entwurf 19870713.txt": "Kaufvertrag candrafttitle\n\nKündigungsfrist candrafttext.",
         "nord/Vermerk candenyname.txt": "Vermerk candenytitle\n\nDie Kündigungsfrist candenytext gilt.",
         "nord/Protokoll.txt": "Protokoll der Sitzung\n\nÜber die Kündigungsfrist wurde gesprochen.",
-        "geheim/Protokoll cancopypath.txt": "Protokoll der Sitzung\n\nÜber die Kündigungsfrist wurde gesprochen.",
+        "geheim cancopypath/Protokoll.txt": "Protokoll der Sitzung\n\nÜber die Kündigungsfrist wurde gesprochen.",
         "nord/Altlast cangonename.txt": "Altlast cangonetitle\n\nDie Kündigungsfrist cangonetext ist vorbei.",
         "sued/Klage canname.txt": (
             "Klage cantitle\n\nDie Kündigungsfrist cantext ist streitig. Landgericht, Az. 7 O 90210/23."
@@ -65,6 +65,8 @@ class Wall:
     name: str
     canaries: tuple[str, ...]
     open_to: frozenset[str]
+    # Found by, but never shown to anybody.
+    unshown: tuple[str, ...] = ()
 
 
 @dataclass
@@ -102,7 +104,6 @@ WALLS = (
             "canprojkey",
             "canmattertitle",
             "canmatterkey",
-            "canreference",
             "cantitle",
             "cantext",
             "canname",
@@ -111,6 +112,7 @@ WALLS = (
             "90210",
         ),
         frozenset({"clara", "root"}),
+        unshown=("canreference",),
     ),
     Wall("a draft beside a final", ("19870713", "candrafttitle", "candrafttext"), frozenset({"paula", "root"})),
     Wall(
@@ -167,7 +169,7 @@ def _learn_ids(connection: sa.Connection, firm: Firm) -> None:
     assert len(firm.objects) == sum(map(len, FILES.values()))
     # What the walls of this firm are about.
     assert firm.documents["nord/Kaufvertrag v2 final.txt"] == firm.documents["nord/Kaufvertrag v1 Entwurf 19870713.txt"]
-    assert firm.versions["nord/Protokoll.txt"] == firm.versions["geheim/Protokoll cancopypath.txt"]
+    assert firm.versions["nord/Protokoll.txt"] == firm.versions["geheim cancopypath/Protokoll.txt"]
 
 
 def _put_up_walls(connection: sa.Connection, firm: Firm) -> None:
@@ -182,7 +184,7 @@ def _put_up_walls(connection: sa.Connection, firm: Firm) -> None:
     add_document_grant(connection, denied, "user:bruno@kanzlei.example", Effect.DENY, by="test", reason="conflict")
     # A group of the firm's directory as an object names it: a source's own groups are qualified.
     acl("nord/Kaufvertrag v1 Entwurf 19870713.txt", "user:paula@kanzlei.example")
-    acl("geheim/Protokoll cancopypath.txt", "user:paula@kanzlei.example")
+    acl("geheim cancopypath/Protokoll.txt", "user:paula@kanzlei.example")
     acl("Beschluss canexternname.txt", "user:paula@kanzlei.example")
     connection.execute(
         sa.update(source_objects)

@@ -6,10 +6,17 @@ from collections.abc import Callable
 from functools import cache
 
 import pytest
+import sqlalchemy as sa
 
+from shared.access.mirror import replace_object_acl
+from shared.db.tables.catalog import document_versions
+from shared.db.tables.sources import source_objects
 from shared.runtime.routes import ROUTES
+from shared.sources.config import ProjectRef, SourceConfig
+from shared.sources.given import GivenDocument, GivenDocuments
+from shared.types import SourceId, SourceObjectId
 from tests.functions.api import Api, Reply
-from tests.functions.firm import CONTROL, FILES, PERSONAS, WALLS, Firm, Wall
+from tests.functions.firm import CONTROL, FILES, NOW, PERSONAS, WALLS, Firm, Wall
 from tests.functions.probes import PROBES, PUBLIC
 
 # Where those who may see a wall's other side must find each of its canaries, so that their absence elsewhere means
@@ -44,7 +51,7 @@ def test_no_answer_holds_anything_from_behind_a_wall(firm: Firm, answers: Answer
         (wall.name, canary)
         for wall in WALLS
         if persona not in wall.open_to
-        for canary in (*wall.canaries, *_ids_behind(firm, wall))
+        for canary in (*wall.canaries, *wall.unshown, *_ids_behind(firm, wall))
         for reply in replies
         if canary.casefold() in reply.everything.casefold()
     ]
@@ -88,6 +95,36 @@ def test_without_a_token_every_route_says_no_more_than_that(api: Api, firm: Firm
     assert all(reply.headers["www-authenticate"].startswith("Bearer") for reply in replies)
 
 
+@pytest.mark.xfail(
+    strict=True, reason="a title read from a file's name is kept on the version, which others see at another place"
+)
+def test_the_name_of_a_copy_that_is_not_theirs_is_not_the_title(
+    api: Api, firm: Firm, token_of: Callable[[str], str]
+) -> None:
+    service = firm.parts.ingest_service(index=False)
+    text = b"Vermerk zur Sitzung\n\nNichts weiter."
+    given = [GivenDocument(path, path, text) for path in ("1 cantwinname.txt", "2 Vermerk.txt")]
+    config = SourceConfig(project=ProjectRef(key="nord", title="Projekt Nord"))
+
+    def wall(source_id: SourceId) -> None:
+        with firm.parts.engine.begin() as connection:
+            first = connection.execute(
+                sa.select(source_objects.c.id).where(
+                    source_objects.c.source_id == source_id, source_objects.c.path == "1 cantwinname.txt"
+                )
+            ).scalar_one()
+            replace_object_acl(connection, SourceObjectId(first), [], as_of=NOW)
+
+    service.ingest(GivenDocuments("zwillinge", given, config), after_scan=wall)
+    with firm.parts.engine.connect() as connection:
+        document = connection.execute(
+            sa.select(document_versions.c.document_id).where(document_versions.c.title == "1 cantwinname")
+        ).scalar_one()
+    reply = api.get(f"/documents/{document}", token_of("anna"))
+    assert reply.status == 200
+    assert "cantwinname" not in reply.everything
+
+
 def test_counts_and_order_are_those_of_a_world_without_the_walled(firm: Firm, answers: Answers) -> None:
     listed = answers("POST /search/filter", "anna")[0].json
     shown = {result["document_id"] for result in listed["results"]}
@@ -111,5 +148,5 @@ def _ids_behind(firm: Firm, wall: Wall) -> list[str]:
     if wall.name == "a draft beside a final":
         ids.append(str(firm.versions["nord/Kaufvertrag v1 Entwurf 19870713.txt"]))
     if wall.name == "a copy at a place that is not theirs":
-        ids.append(str(firm.objects["geheim/Protokoll cancopypath.txt"]))
+        ids.append(str(firm.objects["geheim cancopypath/Protokoll.txt"]))
     return ids
