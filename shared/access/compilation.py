@@ -9,7 +9,7 @@ from functools import cache
 from typing import Any
 
 import sqlalchemy as sa
-from pyroaring import BitMap
+from pyroaring import FrozenBitMap
 from sqlalchemy.dialects import postgresql as pg
 
 from shared.access import predicate
@@ -43,7 +43,7 @@ class Probe:
     unseen: int
     is_everything: bool
     wide: int
-    narrowing: BitMap | None
+    narrowing: FrozenBitMap | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +51,8 @@ class Patch:
     """The versions behind the changes, and which of them are visible at `snapshot`."""
 
     snapshot: str
-    affected: BitMap
-    visible: BitMap
+    affected: FrozenBitMap
+    visible: FrozenBitMap
 
 
 def probe(
@@ -94,7 +94,7 @@ def probe(
     )
 
 
-def compile_anew(connection: sa.Connection, viewer: Viewer) -> tuple[str, BitMap]:
+def compile_anew(connection: sa.Connection, viewer: Viewer) -> tuple[str, FrozenBitMap]:
     """Return the snapshot and the whole visible set, from one statement."""
     statement = _whole(viewer.mode, is_administrator=viewer.is_administrator)
     row = connection.execute(statement, {"viewer": sorted(viewer.principals)}).one()

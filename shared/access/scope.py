@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from sys import byteorder
 from typing import Any, Protocol, Self
 
-from pyroaring import BitMap
+from pyroaring import FrozenBitMap
 
 from shared.access.predicate import Viewer
 from shared.index import fields
@@ -32,14 +32,14 @@ class Pending(Protocol):
 class CompiledAccessScope:
     """What one caller may see, true for one SQL snapshot.
 
-    `principals` are expanded. `visible` holds `seq` numbers and is never changed in place. `snapshot` is null when
-    the scope was compiled inside a transaction that had written, or on a standby. `pending` is for
+    `principals` are expanded. `visible` holds `seq` numbers; it is shared between requests, hence frozen. `snapshot`
+    is null when the scope was compiled inside a transaction that had written, or on a standby. `pending` is for
     `AccessService.keep`, after the answer.
     """
 
     principals: frozenset[Principal]
     mode: AclMode
-    visible: BitMap
+    visible: FrozenBitMap
     narrowed_to: tuple[ProjectId, ...] | None
     snapshot: str | None
     serialised: bytes
@@ -51,7 +51,7 @@ class CompiledAccessScope:
     def of(
         cls,
         viewer: Viewer,
-        visible: BitMap,
+        visible: FrozenBitMap,
         serialised: bytes,
         *,
         narrowed_to: Iterable[ProjectId] | None,
@@ -111,18 +111,18 @@ class CompiledAccessScope:
         return {"terms": {fields.VERSION_SEQ: [encoded], "value_type": "bitmap"}}
 
 
-def bitmap_of(packed: bytes | None) -> BitMap:
+def bitmap_of(packed: bytes | None) -> FrozenBitMap:
     """Return the set that PostgreSQL packed with `string_agg(int4send(seq), '')`."""
     numbers = array("I")
     numbers.frombytes(packed or b"")
     if byteorder == "little":
         numbers.byteswap()
-    return BitMap(numbers)
+    return FrozenBitMap(numbers)
 
 
-def serialise(visible: BitMap) -> bytes:
+def serialise(visible: FrozenBitMap) -> bytes:
     """Return the portable form: the same set gives the same bytes, however it came about."""
-    visible.run_optimize()
+    visible.run_optimize()  # changes the form only, not the set
     return bytes(visible.serialize())
 
 

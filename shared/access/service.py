@@ -6,7 +6,7 @@ from collections.abc import Collection
 from dataclasses import replace
 
 import sqlalchemy as sa
-from pyroaring import BitMap
+from pyroaring import FrozenBitMap
 
 from shared.access import kept as keeping
 from shared.access.caller import Caller
@@ -103,7 +103,7 @@ class AccessService:
         if found.kept_visible is None:
             return guess
         try:
-            visible = BitMap.deserialize(found.kept_visible)
+            visible = FrozenBitMap.deserialize(found.kept_visible)
         except ValueError:  # a damaged row costs time only
             return None
         scope = self._whole(viewer, visible, found.kept_snapshot)
@@ -130,7 +130,7 @@ class AccessService:
     def _for_table(self, kept: KeptScope) -> KeptScope | None:
         return kept if self._settings.keep_scopes_in_database else None
 
-    def _whole(self, viewer: Viewer, visible: BitMap, snapshot: str | None) -> CompiledAccessScope:
+    def _whole(self, viewer: Viewer, visible: FrozenBitMap, snapshot: str | None) -> CompiledAccessScope:
         return CompiledAccessScope.of(
             viewer,
             visible,
@@ -141,7 +141,7 @@ class AccessService:
         )
 
     def _narrowed(
-        self, scope: CompiledAccessScope, narrowing: BitMap, project_ids: Collection[ProjectId]
+        self, scope: CompiledAccessScope, narrowing: FrozenBitMap, project_ids: Collection[ProjectId]
     ) -> CompiledAccessScope:
         visible = scope.visible & narrowing
         return CompiledAccessScope.of(

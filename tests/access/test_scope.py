@@ -291,6 +291,63 @@ def test_who_may_write_grants_need_not_be_able_to_write_the_log(engine: sa.Engin
         change(engine, f"drop owned by {role}; drop role {role}")
 
 
+def test_a_role_that_may_only_read_compiles_scopes(engine: sa.Engine) -> None:
+    role = f"reader_{engine.url.database}"
+    change(engine, f"create role {role}")
+    try:
+        change(engine, f"grant select on all tables in schema public to {role}")
+        service = keeping(engine)
+        with engine.connect() as connection:
+            connection.execute(sa.text(f"set local role {role}"))
+            scope = service.compile_scope(connection, ANNA)
+            assert scope.snapshot is not None
+        assert compiled(engine, service)[1] == 1
+    finally:
+        change(engine, f"drop owned by {role}; drop role {role}")
+
+
+def test_a_long_log_of_other_peoples_changes_is_read_from_its_end(engine: sa.Engine) -> None:
+    """Also before the first ANALYZE: nothing but the new rows is touched."""
+    others = "insert into scope_log (kind, target, principal) select 'document', gen_random_uuid(), 'user:x' || n % 99"
+    change(engine, f"{others} from generate_series(1, 50000) n")
+    service = keeping(engine)
+    compiled(engine, service)
+    change(engine, DENY_D0, d=D0)
+    assert compiled(engine, service)[1] == 2
+    plan = explained_probe(engine, service)
+    assert "Seq Scan on scope_log" not in plan
+    assert "Index Scan using ix_scope_log_xid" in plan
+
+
+def explained_probe(engine: sa.Engine, service: AccessService) -> str:
+    guess = service._process.guess(ANNA.principals)
+    assert guess is not None
+    values = {
+        "principals": sorted(ANNA.principals),
+        "key_prefix": compilation.key_prefix(AclMode.SUFFICIENT),
+        "limit": 5001,
+        "wide_limit": 5001,
+        "guess_key": guess.key,
+        "guess_epoch": guess.epoch,
+        "guess_snapshot": guess.snapshot,
+    }
+    statement = compilation._probe(has_guess=True, from_table=True, is_narrowed=False)
+    text = statement.compile(dialect=engine.dialect)
+    parameters = text.construct_params(values)
+    with engine.connect() as connection:
+        rows = connection.exec_driver_sql(f"explain {text}", tuple(parameters[name] for name in text.positiontup or ()))
+        return "\n".join(row[0] for row in rows)
+
+
+def test_what_is_shared_between_requests_cannot_be_changed(engine: sa.Engine) -> None:
+    service = keeping(engine)
+    scope, _ = compiled(engine, service)
+    assert not hasattr(scope.visible, "add")
+    mine = scope.visible
+    mine &= BitMap()
+    assert compiled(engine, service)[0].size == 2
+
+
 def test_every_trigger_is_always_on(engine: sa.Engine) -> None:
     with engine.connect() as connection:
         modes = connection.execute(sa.text("select tgname, tgenabled from pg_trigger where not tgisinternal")).all()
