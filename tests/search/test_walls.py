@@ -1,0 +1,187 @@
+"""Nothing behind a wall takes part in an answer, whatever the index still holds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+
+from shared.access.service import AccessService
+from shared.db.tables import catalog, sources
+from shared.search.service import SearchService
+from tests.stub_embedding import StubEmbedding
+from tests.world import STAFF, World, caller
+
+Search = Callable[..., dict[str, Any]]
+
+
+def titles(answer: dict[str, Any]) -> list[str]:
+    return [result["title"] for result in answer["results"]]
+
+
+class StaleScope:
+    """An access service whose scope is from before: what a search holds when a grant is taken away during it."""
+
+    def __init__(self, access: AccessService, world: World) -> None:
+        with world.engine.connect() as connection:
+            self._scope = access.compile_scope(connection, caller())
+
+    def compile_scope(self, *_: Any, **__: Any) -> Any:
+        return self._scope
+
+
+def test_what_is_revoked_between_ranking_and_answer_is_dropped(
+    world: World, search: Search, service: SearchService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project = world.project("nord")
+    gone = [world.document(project, "Kündigung zum Jahresende", title=f"geheim {number}") for number in range(30)]
+    world.document(project, "Kündigung zum Jahresende ohne Grund", title="offen")
+    world.publish()
+    monkeypatch.setattr(service, "_access", StaleScope(service._access, world))
+    assert len(titles(search("Kündigung zum Jahresende"))) == 8
+    for version in gone:
+        world.wall(version)
+    answer = search("Kündigung zum Jahresende")
+    assert titles(answer) == ["offen"]
+    assert answer["page"]["has_more"] is False
+
+
+def test_a_tombstoned_place_hides_its_version_at_once(
+    world: World, search: Search, service: SearchService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    version = world.document(world.project("nord"), "Kündigung", title="weg")
+    world.publish()
+    monkeypatch.setattr(service, "_access", StaleScope(service._access, world))
+    assert titles(search("Kündigung")) == ["weg"]
+    with world.engine.begin() as connection:
+        places = sa.select(sources.version_sources.c.source_object_id).where(
+            sources.version_sources.c.version_id == version
+        )
+        connection.execute(
+            sa.update(sources.source_objects)
+            .where(sources.source_objects.c.id.in_(places))
+            .values(deleted_at=sa.func.now())
+        )
+    assert titles(search("Kündigung")) == []
+
+
+def test_rows_of_a_version_that_is_gone_from_sql_are_dropped(
+    world: World, search: Search, service: SearchService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    version = world.document(world.project("nord"), "Kündigung", title="weg")
+    world.publish()
+    monkeypatch.setattr(service, "_access", StaleScope(service._access, world))
+    with world.engine.begin() as connection:
+        versions = catalog.document_versions
+        connection.execute(sa.delete(versions).where(versions.c.id == version))
+    assert titles(search("Kündigung")) == []
+
+
+def test_buried_rows_are_not_found(world: World, search: Search) -> None:
+    version = world.document(world.project("nord"), "Kündigung", title="weg")
+    world.publish()
+    world.bury(version)
+    world.publish()
+    assert titles(search("Kündigung")) == []
+
+
+def test_a_walled_draft_beside_a_readable_final_stays_out(world: World, search: Search) -> None:
+    final = world.document(world.project("nord"), "Kündigung nach drei Monaten", title="final")
+    draft = world.version(
+        world.document_of(final), "Kündigung sofort und fristlos", title="entwurf", status="draft", is_latest=False
+    )
+    (place,) = _places(world, draft)
+    with world.engine.begin() as connection:
+        connection.execute(
+            sa.update(sources.source_objects).where(sources.source_objects.c.id == place).values(acl_state="known")
+        )
+    world.publish()
+    answer = search("Kündigung sofort fristlos")
+    assert titles(answer) == ["final"]
+    assert answer["scope"]["versions"] == {"total": 1}
+
+
+def test_a_version_shows_what_was_read_from_itself_and_not_its_walled_sibling(world: World, search: Search) -> None:
+    def facts(number: str) -> dict[str, Any]:
+        return {
+            "doc_type": "contract.lease",
+            "language": "de",
+            "doc_date": {"day": "2023-05-05", "precision": "day", "raw": "5.5.2023"},
+            "identifiers": [{"kind": "file", "raw": number, "canonical": number}],
+        }
+
+    final = world.document(world.project("nord"), "Streng geheim", title="Geheimer Titel", doc_type="contract.secret")
+    world.version(
+        world.document_of(final), "Kündigung", title="Entwurf", status="draft", is_latest=False, facts=facts("1 C 4/16")
+    )
+    (place,) = _places(world, final)
+    with world.engine.begin() as connection:
+        connection.execute(
+            sa.update(sources.source_objects).where(sources.source_objects.c.id == place).values(acl_state="known")
+        )
+    world.publish()
+    (result,) = search("Kündigung")["results"]
+    assert (result["title"], result["citation"]["document"]["title"]) == ("Entwurf", "Entwurf")
+    assert (result["doc_type"], result["doc_date"]) == ("contract.lease", "2023-05-05")
+    assert [one["raw"] for one in result["identifiers"]] == ["1 C 4/16"]
+    assert "eheim" not in str(result)
+
+
+def test_a_path_that_may_not_be_cited_is_not_shown(world: World, search: Search) -> None:
+    version = world.document(world.project("nord"), "Kündigung", title="zweimal")
+    hidden = world.observe(version, path="vorstand/geheim.txt")
+    with world.engine.begin() as connection:
+        connection.execute(
+            sa.update(sources.source_objects).where(sources.source_objects.c.id == hidden).values(acl_state="known")
+        )
+    world.publish()
+    (result,) = search("Kündigung")["results"]
+    assert [source["path"] for source in result["citation"]["sources"]] != []
+    assert "vorstand" not in str(result)
+
+
+def test_who_may_see_nothing_sends_nothing_and_embeds_nothing(
+    world: World, search: Search, embedding: StubEmbedding
+) -> None:
+    world.document(world.project("nord"), "Kündigung", title="eins")
+    world.publish()
+    embedding.calls.clear()
+    sent: list[bytes] = []
+    world.client.on_request = sent.append
+    answer = search("Kündigung", who=caller("bert", "group:other"))
+    assert (answer["results"], answer["page"]["has_more"], answer["scope"]["versions"]) == ([], False, {"total": 0})
+    assert (sent, embedding.calls) == ([], [])
+
+
+def test_a_project_that_is_not_the_callers_gives_nothing_and_no_error(world: World, search: Search) -> None:
+    world.document(world.project("nord"), "Kündigung", title="eins")
+    other = world.project("south", "group:other")
+    world.document(other, "Kündigung", title="zwei")
+    world.publish()
+    assert titles(search("Kündigung", project_ids=[str(other)])) == []
+    assert titles(search("Kündigung", filters={"project_id": str(other)})) == []
+    assert titles(search("Kündigung", who=caller("admin", "role:admin"), project_ids=[str(other)])) == ["zwei"]
+
+
+def test_a_deny_never_adds_a_result_and_a_control_stays(world: World, search: Search) -> None:
+    project = world.project("nord")
+    made = [world.document(project, f"Kündigung Nummer {number}", title=f"{number}") for number in range(6)]
+    world.document(project, "Kündigung der Kontrolle", title="Kontrolle")
+    world.publish()
+    before = set(titles(search("Kündigung")))
+    assert len(before) == 7
+    for version in made:
+        world.wall(version, STAFF)
+        after = set(titles(search("Kündigung")))
+        assert after < before
+        assert "Kontrolle" in after
+        before = after
+
+
+def _places(world: World, version: Any) -> list[Any]:
+    column = sources.version_sources.c
+    with world.engine.connect() as connection:
+        found = connection.execute(sa.select(column.source_object_id).where(column.version_id == version))
+        return list(found.scalars())
