@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from local.issuer import ADMIN_GROUP
 from local.paths import Layout
 from local.private_file import write_private
 
@@ -19,11 +20,21 @@ class Membership:
     groups: tuple[str, ...] = ()
     admin: bool = False
 
+    @property
+    def token_groups(self) -> tuple[str, ...]:
+        """The groups as a token carries them: an administrator is a member of the admin group."""
+        return (*self.groups, ADMIN_GROUP) if self.admin else self.groups
+
 
 def membership_of(email: str, layout: Layout | None = None) -> Membership:
     """Return a person's groups; nobody's when the directory does not know the address."""
     row = _read(_file(layout)).get(email.lower())
     return Membership(tuple(row["groups"]), bool(row["admin"])) if row else Membership()
+
+
+def everybody(layout: Layout | None = None) -> dict[str, Membership]:
+    """Return everybody whom the directory knows, by address."""
+    return {email: membership_of(email, layout) for email in sorted(_read(_file(layout)))}
 
 
 def register(people: Mapping[str, Membership], layout: Layout | None = None) -> None:

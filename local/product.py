@@ -14,5 +14,17 @@ def running_services() -> Services:
 
     Raises `NotRunningError` if the stack is away.
     """
+    return _services(stack.running_environment())
+
+
+def services_on_engines() -> Services:
+    """Return services on the stack's engines, for work that comes before anything can be served.
+
+    Raises `NotRunningError` if an engine is away.
+    """
+    return _services(stack.engines_environment())
+
+
+def _services(env: dict[str, str]) -> Services:
     own = {name: value for name, value in os.environ.items() if name.startswith("KI_")}
-    return build(load_settings({**stack.running_environment(), **own}))
+    return build(load_settings({**env, **own}))

@@ -80,7 +80,7 @@ def sign_in(email: str, groups: Sequence[str] = (), *, admin: bool = False, ttl_
     token = stack.issuer().issue(
         subject, email=email, groups=membership.groups, admin=membership.admin, ttl_s=ttl_s, issued_at=now
     )
-    return SignedIn(email, subject, membership.groups, token, int(now + ttl_s))
+    return SignedIn(email, subject, membership.token_groups, token, int(now + ttl_s))
 
 
 def _problem(status: int, answer: Mapping[str, Any]) -> KnowledgeIndexError:

@@ -62,7 +62,8 @@ def up(
     """Return the state of the running stack, having started what was not running.
 
     `fresh` stops everything and deletes the data first; keys, the embedding cache and OpenSearch itself stay.
-    Two calls at once follow each other. Raises `StartError` naming the part and its log.
+    Two calls at once follow each other. Raises `StartError` naming the part and its log, and what `prepare_engines`
+    raises: the engines run on then, and a server with earlier settings, so that `ki reindex` can do its work.
     """
     place = layout or Layout.of()
     with _locked(place):
@@ -115,13 +116,25 @@ def running_environment(layout: Layout | None = None) -> dict[str, str]:
     return environment(place, state)
 
 
+def engines_environment(layout: Layout | None = None) -> dict[str, str]:
+    """Return the environment variables of the stack if its engines run, whether or not anything is served.
+
+    Raises `NotRunningError`.
+    """
+    place = layout or Layout.of()
+    return environment(place, _state_with(place, (Part.POSTGRES, Part.OPENSEARCH)))
+
+
 def running_state(layout: Layout | None = None) -> StackState:
     """Return the state of the running stack. Raises `NotRunningError` naming the parts that are away."""
-    place = layout or Layout.of()
+    return _state_with(layout or Layout.of(), tuple(Part))
+
+
+def _state_with(place: Layout, parts: tuple[Part, ...]) -> StackState:
     state = read_state(place.state_file)
     if state is None:
         raise NotRunningError("the local stack does not run; start it with: ki up")
-    away = [part.value for part in Part if not is_alive(_mark(state, part))]
+    away = [part.value for part in parts if not is_alive(_mark(state, part))]
     if away:
         raise NotRunningError(f"the local stack does not run ({', '.join(away)} away); start it with: ki up")
     return state
