@@ -25,7 +25,7 @@ from shared.ingest.locks import lock_documents
 from shared.ingest.objects import ObjectRow
 from shared.ingest.places import PlaceIds
 from shared.ingest.stages.document_facts import refresh_document
-from shared.types import DocumentId, VersionId
+from shared.types import DocumentId, VersionId, VersionStatus
 
 NEW, CHANGED, COPY, SAME = "new", "changed", "copy", "same"
 
@@ -130,10 +130,17 @@ class _Decision:
         return None if row is None else (VersionId(row.id), DocumentId(row.document_id))
 
     def _family(self) -> DocumentId | None:
-        """Return the document of a draft beside this file whose name differs only by version marks."""
+        """Return the document of a draft beside this file whose name differs only by version marks.
+
+        A document is signed once: a second signed paper is one of its own.
+        """
         if self._facts.family is None:
             return None
         folder, _, _ = self._row.path.rpartition("/")
+        signed = document_versions.alias("signed")
+        has_signed = sa.exists().where(
+            signed.c.document_id == document_versions.c.document_id, signed.c.status == VersionStatus.EXECUTED
+        )
         beside = sa.func.regexp_replace(source_objects.c.path, "(^|/)[^/]*$", "") == folder
         found = self._connection.execute(
             sa.select(document_versions.c.document_id)
@@ -148,6 +155,7 @@ class _Decision:
                 source_objects.c.parent_id.is_not_distinct_from(self._row.parent_id),
                 source_objects.c.deleted_at.is_(None),
                 beside,
+                ~has_signed if self._facts.status is VersionStatus.EXECUTED else sa.true(),
             )
             .order_by(document_versions.c.seq)
             .limit(1)
