@@ -80,6 +80,10 @@ class IndexMappingError(PermanentError):
     """The live index does not fit the configured mapping."""
 
 
+class IndexComparisonError(PermanentError):
+    """The new index does not hold what the database says."""
+
+
 class IndexRequestError(PermanentError):
     """The index refused a request; this is a fault of the product."""
 

@@ -18,11 +18,11 @@ from pyroaring import BitMap
 from shared.errors import EngineUnavailableError, IndexMappingError, IndexRequestError
 from shared.index import fields
 from shared.index.client import IndexClient
-from shared.index.mapping import concrete_name, index_body
+from shared.index.mapping import concrete_name, fitting_alias, index_body
 from shared.settings import Retrieval
 
 _log = logging.getLogger(__name__)
-_REINDEX: Final = "Set the old value again, or reindex: set another retrieval.index_name and index everything anew."
+_REINDEX: Final = "Set the old value again, or rebuild the index beside the old one with `ki reindex`."
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +30,7 @@ class LiveIndex:
     """The index behind the alias, as the engine describes it."""
 
     name: str
+    aliases: frozenset[str]
     mappings: Mapping[str, Any]
     settings: Mapping[str, Any]
 
@@ -43,12 +44,16 @@ def ensure_index(client: IndexClient, retrieval: Retrieval, *, embedding_signatu
     if live is None:
         live = _created(client, retrieval, embedding_signature)
     body = index_body(retrieval, embedding_signature=embedding_signature)
-    missing = _missing(live, body)
-    _refuse_differences(live, body, retrieval)
+    missing = missing_fields(live, body)
+    refuse_differences(live, body, retrieval)
     if missing:
         _log.info("index_fields_added", extra={"index": live.name, "fields": sorted(missing)})
         addition = {"_meta": body["mappings"]["_meta"], "properties": missing}
         client.request("PUT", f"/{quote(live.name)}/_mapping", addition, target=live.name)
+    written_through = fitting_alias(retrieval, embedding_signature=embedding_signature)
+    if written_through not in live.aliases:
+        # An index of an earlier version of the product, or one that has just got its new fields.
+        client.request("PUT", f"/{quote(live.name)}/_alias/{quote(written_through)}", target=live.name)
     _prove_bitmaps(client, retrieval.index_name)
     return live.name
 
@@ -65,11 +70,14 @@ def check_index(client: IndexClient, retrieval: Retrieval, *, embedding_signatur
         )
         raise EngineUnavailableError(text)
     body = index_body(retrieval, embedding_signature=embedding_signature)
-    _refuse_differences(live, body, retrieval)
-    missing = _missing(live, body)
+    refuse_differences(live, body, retrieval)
+    missing = missing_fields(live, body)
     if missing:
         names = ", ".join(sorted(missing))
         text = f"The index {live.name!r} lacks the fields {names}; add them with `ki up` or the migrate function."
+        raise IndexMappingError(text)
+    if fitting_alias(retrieval, embedding_signature=embedding_signature) not in live.aliases:
+        text = f"The index {live.name!r} lacks the alias that rows are written through; add it with `ki up`."
         raise IndexMappingError(text)
     _prove_bitmaps(client, retrieval.index_name)
     return live.name
@@ -89,14 +97,15 @@ def live_index(client: IndexClient, alias: str) -> LiveIndex | None:
         names = ", ".join(sorted(answer))
         raise IndexMappingError(f"The alias {alias!r} stands for several indices ({names}); leave it on one of them.")
     [(name, described)] = answer.items()
-    return LiveIndex(name, described["mappings"], described["settings"])
+    return LiveIndex(name, frozenset(described["aliases"]), described["mappings"], described["settings"])
 
 
 def _created(client: IndexClient, retrieval: Retrieval, embedding_signature: str) -> LiveIndex:
     name = concrete_name(retrieval, embedding_signature=embedding_signature)
     body = index_body(retrieval, embedding_signature=embedding_signature)
-    # Index and alias in one step: searches never see the one without the other.
-    body["aliases"] = {retrieval.index_name: {"is_write_index": True}}
+    # Index and aliases in one step: nobody ever sees the one without the other.
+    written_through = fitting_alias(retrieval, embedding_signature=embedding_signature)
+    body["aliases"] = {retrieval.index_name: {}, written_through: {}}
     refusal: IndexRequestError | None = None
     try:
         client.request("PUT", f"/{quote(name)}", body, target=name)
@@ -105,12 +114,12 @@ def _created(client: IndexClient, retrieval: Retrieval, embedding_signature: str
         refusal = error
     live = live_index(client, retrieval.index_name)
     if live is None:
-        text = f"The index {name!r} exists without the alias {retrieval.index_name!r}; remove it or add the alias."
+        text = f"The index {name!r} exists without the alias {retrieval.index_name!r}: run `ki reindex`."
         raise IndexMappingError(text) from refusal
     return live
 
 
-def _refuse_differences(live: LiveIndex, body: Mapping[str, Any], retrieval: Retrieval) -> None:
+def refuse_differences(live: LiveIndex, body: Mapping[str, Any], retrieval: Retrieval) -> None:
     """Raise `IndexMappingError` naming the first thing that a live index cannot change."""
     vector = live.mappings.get("properties", {}).get(fields.EMBEDDING)
     if vector is not None:
@@ -125,10 +134,10 @@ def _refuse_differences(live: LiveIndex, body: Mapping[str, Any], retrieval: Ret
         raise IndexMappingError(f"The index {live.name!r} takes unknown fields (dynamic is not strict). {_REINDEX}")
     for name, wanted in body["mappings"]["properties"].items():
         found = live.mappings.get("properties", {}).get(name)
-        if found is not None and name != fields.EMBEDDING and not _fits(_without_subfields(wanted), found):
+        if found is not None and name != fields.EMBEDDING and not fits(_without_subfields(wanted), found):
             raise IndexMappingError(f"The field {name!r} of the index {live.name!r} is of another kind. {_REINDEX}")
     analysis = live.settings.get("index", {}).get("analysis", {})
-    if not _fits(body["settings"]["index"]["analysis"], analysis):
+    if not fits(body["settings"]["index"]["analysis"], analysis):
         raise IndexMappingError(f"The index {live.name!r} analyses text in another way. {_REINDEX}")
 
 
@@ -147,7 +156,7 @@ def _refuse_other_vectors(live: LiveIndex, vector: Mapping[str, Any], retrieval:
             )
 
 
-def _missing(live: LiveIndex, body: Mapping[str, Any]) -> dict[str, Any]:
+def missing_fields(live: LiveIndex, body: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields to add; a field that lacks only a subfield is among them, whole."""
     found = live.mappings.get("properties", {})
     return {
@@ -161,14 +170,14 @@ def _without_subfields(field: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in field.items() if key != "fields"}
 
 
-def _fits(wanted: object, found: object) -> bool:
+def fits(wanted: object, found: object) -> bool:
     """Tell whether `found` says all that `wanted` says. The engine answers settings as strings, and adds defaults."""
     if isinstance(wanted, Mapping):
-        return isinstance(found, Mapping) and all(_fits(value, found.get(key)) for key, value in wanted.items())
+        return isinstance(found, Mapping) and all(fits(value, found.get(key)) for key, value in wanted.items())
     if isinstance(wanted, (list, tuple)):
         if not isinstance(found, list) or len(found) != len(wanted):
             return False
-        return all(map(_fits, wanted, found))
+        return all(map(fits, wanted, found))
     return _written(wanted) == _written(found)
 
 

@@ -65,6 +65,16 @@ def concrete_name(retrieval: Retrieval, *, embedding_signature: str) -> str:
     return f"{retrieval.index_name}-{schema_hash()}-{_digest(embedding_signature)}"
 
 
+def fitting_alias(retrieval: Retrieval, *, embedding_signature: str) -> str:
+    """Return the alias that the live index bears for those alone who know its schema and its vector space.
+
+    Rows are written through it. The swap of a re-index moves it in the same step as the alias of searches, so that a
+    process with the old settings can never write a vector of the old model, or a row of the old shape, into the new
+    index: it finds no index any more.
+    """
+    return f"{retrieval.index_name}-for-{_digest({'schema': schema_hash(), 'vectors': embedding_signature})}"
+
+
 def schema_hash() -> str:
     """Return eight hex digits of everything but the vector: fields, their analysers, the shard count."""
     return _digest({"fields": _fields(), "analysis": analysis_settings(), "shards": SHARDS})

@@ -20,6 +20,7 @@ from shared.index.answers import BulkOutcome
 from shared.index.claims import Claim
 from shared.index.client import IndexClient, Refresh
 from shared.index.drafts import Draft, EmbeddedDraft, drafts, embed, record_embedded
+from shared.index.mapping import fitting_alias
 from shared.index.version_facts import load_versions
 from shared.providers.embedding.protocol import EmbeddingProvider
 from shared.settings import Settings
@@ -86,7 +87,7 @@ class IndexWriter:
         self._client = client
         self._embedding = embedding
         self._settings = settings
-        self._alias = settings.retrieval.index_name
+        self._alias = fitting_alias(settings.retrieval, embedding_signature=embedding.signature)
         self._refresh: Refresh = settings.opensearch.refresh
         self._progress = progress
         self._lease_s = lease_s
