@@ -14,7 +14,7 @@ from shared.errors import InvalidRequestError, TooLargeError
 
 MAX_BODY_BYTES: Final = 1_000_000
 MAX_DEPTH: Final = 32
-_BASE64_GROWTH: Final = 4 / 3
+_MAX_BASE64_CHARS: Final = -(-MAX_BODY_BYTES // 3) * 4
 _JSON_TYPES: Final = ("application/json", "application/problem+json")
 
 
@@ -74,7 +74,7 @@ class HttpEvent:
         body = self.raw_body
         if not body:
             raise InvalidRequestError("a JSON object is expected as the body")
-        if len(body) > MAX_BODY_BYTES * (_BASE64_GROWTH if self.is_base64 else 1):
+        if len(body) > (_MAX_BASE64_CHARS if self.is_base64 else MAX_BODY_BYTES):
             raise _too_large()
         if not self.is_base64:
             content = body.encode("utf-8", "surrogatepass")
