@@ -64,17 +64,26 @@ def source_config(firm: Firm, source: Source) -> SourceConfig:
 
 
 def acl_of(firm: Firm, source: str) -> AclFile:
-    """Return the ACLs of one source's objects as the snapshot that `ki ingest --acl` takes."""
+    """Return what one source says about its objects and its groups, as the snapshot that `ki ingest --acl` takes.
+
+    A group in an object's ACL is the source's own, so the source has to say who its members are.
+    """
     start = f"{source}/"
+    acls = [acl for acl in firm.object_acls if acl.file.startswith(start)]
+    groups = {grant.principal for acl in acls for grant in acl.grants if grant.principal.startswith("group:")}
     return AclFile(
         objects={
             acl.file.removeprefix(start): tuple(
                 AclEntry(principal=grant.principal, effect=Effect(grant.effect)) for grant in acl.grants
             )
-            for acl in firm.object_acls
-            if acl.file.startswith(start)
-        }
+            for acl in acls
+        },
+        memberships={group: _members(firm, group.removeprefix("group:")) for group in sorted(groups)},
     )
+
+
+def _members(firm: Firm, group: str) -> tuple[str, ...]:
+    return tuple(f"user:{person.email}" for person in firm.people if group in person.groups)
 
 
 def _rule(place: Placement, known: Mapping[str, Project], matters_by_key: Mapping[str, Matter]) -> PlaceRule:

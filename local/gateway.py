@@ -40,17 +40,17 @@ def problem(status: HTTPStatus, detail: str, headers: Sequence[tuple[str, str]] 
 
 
 class Gateway:
-    """Answers requests through the functions of a route table.
+    """Answers requests through the functions of a route table, several at once.
 
-    A function is imported at its first request. Like a Lambda sandbox, this process takes one event at a time:
-    Powertools keeps the current event in a class attribute, so two events at once would mix two callers.
+    A function is imported at its first request. Handlers keep nothing of an event anywhere but in their arguments:
+    unlike a Lambda sandbox, this process gives them many events at a time.
     """
 
     def __init__(self, routes: Sequence[Route] = ROUTES, *, load: Callable[[str], Handler] = load_handler) -> None:
         self._routes = tuple((tuple(route.path.split("/")), route) for route in routes)
         self._load = load
         self._handlers: dict[str, Handler] = {}
-        self._sandbox = threading.Lock()
+        self._importing = threading.Lock()
 
     def handle(self, request: HttpRequest) -> HttpResponse:
         """Return the answer to a request; never raises for what a handler does."""
@@ -89,14 +89,11 @@ class Gateway:
         return route, self._invoke(route.function, event, request_id)
 
     def _invoke(self, function: str, event: dict[str, Any], request_id: str) -> HttpResponse:
-        with self._sandbox:
-            try:
-                if function not in self._handlers:
-                    self._handlers[function] = self._load(function)
-                answer = self._handlers[function](event, LambdaContext(function, request_id))
-            except Exception:  # noqa: BLE001  # whatever a function raises is one 500, and the next event is served
-                _log(event="function_failed", request_id=request_id, function=function, trace=traceback.format_exc())
-                return problem(HTTPStatus.INTERNAL_SERVER_ERROR, "The function failed.")
+        try:
+            answer = self._handler(function)(event, LambdaContext(function, request_id))
+        except Exception:  # noqa: BLE001  # whatever a function raises is one 500, and the next event is served
+            _log(event="function_failed", request_id=request_id, function=function, trace=traceback.format_exc())
+            return problem(HTTPStatus.INTERNAL_SERVER_ERROR, "The function failed.")
         try:
             response = to_response(answer)
         except MalformedAnswerError as error:
@@ -106,6 +103,12 @@ class Gateway:
             _log(event="answer_too_large", request_id=request_id, function=function)
             return problem(HTTPStatus.INTERNAL_SERVER_ERROR, "The function's answer is larger than Lambda allows.")
         return response
+
+    def _handler(self, function: str) -> Handler:
+        with self._importing:
+            if function not in self._handlers:
+                self._handlers[function] = self._load(function)
+            return self._handlers[function]
 
 
 def too_large() -> HttpResponse:
