@@ -20,19 +20,21 @@ from statistics import median
 from typing import Any
 
 import sqlalchemy as sa
+from sqlalchemy.dialects import postgresql
 
 from local import postgres
 from local.ports import choose_port
 from shared.access import predicate
 from shared.access.caller import Caller
-from shared.access.predicate import Viewer, among_seqs
+from shared.access.predicate import Standing, among_seqs
 from shared.access.pruning import prune
 from shared.access.scope import CompiledAccessScope
 from shared.access.service import AccessService
 from shared.db.engine import make_engine, reading
 from shared.db.migrate import upgrade
+from shared.db.tables.base import TextArray
 from shared.settings import Security, load_settings
-from shared.types import Principal, VersionSeq
+from shared.types import Principal
 
 TEAMS = 600
 _WORLD = Path(__file__).with_name("scope_world.sql")
@@ -149,7 +151,7 @@ def _changes(engine: sa.Engine, scope: CompiledAccessScope) -> dict[str, Callabl
 
     def deny(kind: str, target: object) -> Callable[[], None]:
         where = f"from {kind}_grants where {kind}_id = :t and principal = 'user:bench'"
-        insert = f"insert into {kind}_grants values (:t, 'user:bench', 'deny')"
+        insert = f"insert into {kind}_grants values (:t, 'user:bench', 'deny')"  # noqa: S608
         return toggled(f"select 1 {where}", insert, f"delete {where}", target)  # no value of anyone's
 
     return {
@@ -168,17 +170,20 @@ def _changes(engine: sa.Engine, scope: CompiledAccessScope) -> dict[str, Callabl
 def _verification(engine: sa.Engine, scope: CompiledAccessScope) -> Callable[[], None]:
     visible = list(scope.visible)
     chance = random.Random(0)
+    # Built once, as the product does.
+    standing = Standing(sa.bindparam("viewer", type_=TextArray), scope.mode, scope.administrator)
+    found = predicate.visible_versions(
+        standing, among=among_seqs(sa.bindparam("seqs", type_=postgresql.ARRAY(sa.Integer)))
+    )
+    citable = predicate.citable_observations(standing, found)
+    statement = sa.select(found.c.version_id, citable.c.source_object_id).join(
+        citable, citable.c.version_id == found.c.version_id
+    )
 
     def verify() -> None:
-        seqs = [VersionSeq(seq) for seq in chance.sample(visible, _CANDIDATES)]
-        viewer = Viewer(scope.principals, scope.mode)
-        found = predicate.visible_versions(viewer, among=among_seqs(seqs))
-        citable = predicate.citable_observations(viewer, found)
-        statement = sa.select(found.c.version_id, citable.c.source_object_id).join(
-            citable, citable.c.version_id == found.c.version_id
-        )
+        values = {"viewer": sorted(scope.principals), "seqs": chance.sample(visible, _CANDIDATES)}
         with reading(engine) as connection:
-            rows = connection.execute(statement).all()
+            rows = connection.execute(statement, values).all()
         if len({row.version_id for row in rows}) != _CANDIDATES:
             raise AssertionError("a visible version did not pass verification")
 
