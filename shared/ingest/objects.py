@@ -33,6 +33,8 @@ class ObjectRow:
     path: str
     name: str
     sha256: str | None
+    mime: str | None
+    size_bytes: int | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 
 import sqlalchemy as sa
 
-from shared.db.engine import sqlstate
+from shared.db.engine import reading, sqlstate
 from shared.errors import (
     EmbeddingWidthError,
     IndexMappingError,
@@ -87,7 +87,7 @@ class Runner:
                     heapq.heappush(delayed, (self._now() + timedelta(seconds=result.wait_s), str(object_id), object_id))
                     continue
                 yield result
-                with engine.connect() as connection:
+                with reading(engine) as connection:
                     found = objects.children(connection, object_id)
                 queue.extendleft(row.id for row in reversed(found))
 
@@ -96,10 +96,12 @@ class Runner:
             return self._process(object_id) if held else Later(_BUSY_WAIT_S, busy=True)
 
     def _process(self, object_id: SourceObjectId) -> FileOutcome | Later:
-        with self._services.engine.connect() as connection:
+        with reading(self._services.engine) as connection:
             known = state.load(connection, object_id)
         payload = Payload(object_id)
         notes: dict[str, str | None] = {}
+        # Written together at the end: stages are safe to call twice, so a worker killed before loses nothing but time.
+        done: list[StateRow] = []
         for stage in self._stages:
             producer, basis = stage.producer(payload), stage.input_sha256(payload)
             row = known.get(stage.name)
@@ -109,49 +111,40 @@ class Runner:
                 payload = payload.with_result(row.result)
                 continue
             if row is not None and not stage.always and row.status == "failed" and row.next_try_at is None:
+                self._write(object_id, done)
                 return self._outcome(object_id, Outcome.QUARANTINED, error=row.error, reason=row.reason)
-            step = self._step(stage, payload, row)
-            if isinstance(step, FileOutcome | Later):
-                return step
-            payload, notes[stage.name] = step
-        self._clear(object_id)
+            try:
+                result = stage.run(StageInput(payload, stage.timeout_s), self._services)
+                after = payload.with_result(result.found)
+            except _FATAL:
+                raise
+            except Exception as error:  # noqa: BLE001 - whatever one file does, the others go on
+                return self._failed(stage, payload, row, error, done)
+            finished = self._row(stage, payload, "done", result=dict(result.found))
+            if row is None or row.status != "done" or row.result != finished.result:
+                done.append(finished)
+            payload, notes[stage.name] = after, result.note
+        # Only what ran, or was left by a failure, can have something in quarantine.
+        mended = len(notes) > 1 or any(row.status != "done" for row in known.values())
+        self._write(object_id, done, mended=mended)
         return self._finished(object_id, payload, notes)
 
-    def _step(
-        self, stage: Stage, payload: Payload, row: StateRow | None
-    ) -> tuple[Payload, str | None] | FileOutcome | Later:
-        """Run one stage and write what came of it."""
-        try:
-            result = stage.run(StageInput(payload, stage.timeout_s), self._services)
-            after = payload.with_result(result.found)
-        except _FATAL:
-            raise
-        except TransientError as error:
-            return self._failed(stage, payload, row, error, transient=True)
-        except sa.exc.DBAPIError as error:
-            return self._failed(stage, payload, row, error, transient=_may_pass(error))
-        except Exception as error:  # noqa: BLE001 - whatever one file does, the others go on
-            return self._failed(stage, payload, row, error, transient=False)
-        done = self._row(stage, payload, "done", result=dict(result.found))
-        if row is None or row.status != "done" or row.result != done.result:
-            with self._services.engine.begin() as connection:
-                state.write(connection, payload.object_id, done)
-        return after, result.note
-
     def _failed(
-        self, stage: Stage, payload: Payload, row: StateRow | None, error: Exception, *, transient: bool
+        self, stage: Stage, payload: Payload, row: StateRow | None, error: Exception, done: Sequence[StateRow]
     ) -> FileOutcome | Later:
         # A failure left by an earlier run was final then; this run has its own tries.
         before = row.attempts if row is not None and row.status == "pending" else 0
         tries = before + 1
         wait_s = stage.retry.wait_s(failed_tries=tries)
+        transient = _may_pass(error)
         again = transient and tries < stage.retry.max_tries
         name, reason = type(error).__name__, _reason(error)
+        foreseen = isinstance(error, KnowledgeIndexError)
         _LOG.log(
-            logging.INFO if isinstance(error, KnowledgeIndexError) else logging.ERROR,
+            logging.INFO if foreseen else logging.ERROR,
             "stage failed",
             extra={"stage": stage.name, "object_id": str(payload.object_id), "error": name, "tries": tries},
-            exc_info=None if isinstance(error, KnowledgeIndexError) else error,
+            exc_info=None if foreseen else error,
         )
         failed = self._row(
             stage,
@@ -164,11 +157,19 @@ class Runner:
             reason=reason,
         )
         with self._services.engine.begin() as connection:
-            state.write(connection, payload.object_id, failed)
+            state.write(connection, payload.object_id, [*done, failed])
             if again:
                 return Later(wait_s)
             state.put_in_quarantine(connection, payload.object_id, row=failed, sha256=payload.sha256)
         return self._outcome(payload.object_id, Outcome.QUARANTINED, error=name, reason=reason)
+
+    def _write(self, object_id: SourceObjectId, rows: Sequence[StateRow], *, mended: bool = False) -> None:
+        if not rows and not mended:
+            return
+        with self._services.engine.begin() as connection:
+            state.write(connection, object_id, rows)
+            if mended:
+                state.clear_quarantine(connection, object_id)
 
     def _row(
         self,
@@ -194,10 +195,6 @@ class Runner:
             reason=reason,
         )
 
-    def _clear(self, object_id: SourceObjectId) -> None:
-        with self._services.engine.begin() as connection:
-            state.clear_quarantine(connection, object_id)
-
     def _finished(self, object_id: SourceObjectId, payload: Payload, notes: dict[str, str | None]) -> FileOutcome:
         ran = [stage.name for stage in self._stages if stage.name in notes and not stage.always]
         note = notes.get("versions")
@@ -214,7 +211,7 @@ class Runner:
         version_id: str | None = None,
         document_id: str | None = None,
     ) -> FileOutcome:
-        with self._services.engine.connect() as connection:
+        with reading(self._services.engine) as connection:
             row = objects.load(connection, object_id)
         return FileOutcome(
             path=row.path,
@@ -233,8 +230,12 @@ def utc_now() -> datetime:
     return datetime.now(UTC)
 
 
-def _may_pass(error: sa.exc.DBAPIError) -> bool:
-    """Return whether the database failed rather than the statement: gone, full, or in the way of another worker."""
+def _may_pass(error: Exception) -> bool:
+    """Return whether something was away, full or in the way of another worker, rather than wrong with the file."""
+    if isinstance(error, TransientError):
+        return True
+    if not isinstance(error, sa.exc.DBAPIError):
+        return False
     if error.connection_invalidated or isinstance(error, sa.exc.OperationalError | sa.exc.InterfaceError):
         return True
     # Classes of SQLSTATE: connection, transaction rollback, resources, operator intervention.

@@ -12,6 +12,7 @@ from uuid import UUID
 
 import sqlalchemy as sa
 
+from shared.db.engine import reading
 from shared.db.tables.ingest import ingest_runs
 from shared.ingest import objects, outbox, places, state
 from shared.ingest.contract import Converter, Services
@@ -150,7 +151,7 @@ class IngestService:
         return left
 
     def _left(self) -> int:
-        with self._engine.connect() as connection:
+        with reading(self._engine) as connection:
             return outbox.open_count(connection)
 
     def _begin(self, source_id: SourceId) -> UUID:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -43,15 +43,22 @@ def load(connection: sa.Connection, object_id: SourceObjectId) -> dict[str, Stat
     return {row.stage: StateRow(*row) for row in rows}
 
 
-def write(connection: sa.Connection, object_id: SourceObjectId, row: StateRow) -> None:
-    """Write what is known now about the object at the row's stage."""
-    values: dict[str, Any] = {name: getattr(row, name) for name in StateRow.__slots__}
-    values |= {"result": dict(row.result), "reason": short(row.reason)}
-    insert = pg.insert(ingest_state).values(source_object_id=object_id, updated_at=sa.func.now(), **values)
+def write(connection: sa.Connection, object_id: SourceObjectId, rows: Sequence[StateRow]) -> None:
+    """Write what is known now about the object at these stages, in one statement."""
+    if not rows:
+        return
+    names = StateRow.__slots__
+    values: list[dict[str, Any]] = [
+        {name: getattr(row, name) for name in names}
+        | {"source_object_id": object_id, "result": dict(row.result), "reason": short(row.reason)}
+        for row in sorted(rows, key=lambda row: row.stage)
+    ]
+    insert = pg.insert(ingest_state).values(values)
+    changed = {name: insert.excluded[name] for name in names if name != "stage"}
     connection.execute(
         insert.on_conflict_do_update(
             index_elements=[ingest_state.c.source_object_id, ingest_state.c.stage],
-            set_={name: insert.excluded[name] for name in [*values, "updated_at"] if name != "stage"},
+            set_={**changed, "updated_at": sa.func.now()},
         )
     )
 

@@ -55,8 +55,8 @@ _WEEKDAY = (
 )
 # Before a date: this is the document's own. A word for it, a place ("Hamburg, den"), or a line that begins with it.
 _LABEL = re.compile(
-    r"(?:^|[\s(|])(?:datum|date|dated(?: as of)?|stand|(?:erstellt|ausgestellt|unterzeichnet|verkündet) am|signed on)"
-    r"[\s:|*]*(?:vom\s+|den\s+)?$|^\W*den\s+$",
+    r"(?:^|[\s(|])(?:datum|date|(?-i:Stand)|(?:erstellt|ausgestellt|unterzeichnet|verkündet) am|signed on)"
+    r"[\s:|*]*(?:vom\s+|den\s+)?$|^\W*(?:den|dated(?: as of)?)\s+$",
     re.IGNORECASE,
 )
 _PLACE = re.compile(
@@ -64,8 +64,8 @@ _PLACE = re.compile(
     re.IGNORECASE,
 )
 # In the first lines: "Urteil vom 12. März 2020", "Kaufvertrag vom".
-_OF = re.compile(r"^\W*[^\W\d_][\w ./()-]{0,80}\s(?:vom|dated|of)\s+$", re.IGNORECASE)
-_FIRST_LINES = 5
+_OF = re.compile(r"^\W*[^\W\d_][\w./()-]*(?: [\w./()-]+){0,5} (?:vom|dated|of)\s+$", re.IGNORECASE)
+_FIRST_LINES = 3
 _HEAD_CHARS = 3000
 _BEFORE_CHARS = 100
 _CENTURY_PIVOT = 70

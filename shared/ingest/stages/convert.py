@@ -9,6 +9,7 @@ from collections.abc import Sequence
 import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql as pg
 
+from shared.db.engine import reading
 from shared.db.tables.content import artifacts
 from shared.errors import LimitExceededError
 from shared.ingest import objects
@@ -48,7 +49,7 @@ def convert(call: StageInput, services: Services) -> StageResult:
 
 def _earlier(services: Services, sha256: str, chosen: Format) -> dict[str, str] | None:
     """Return the storage keys of this conversion by kind if it was made before and is still stored."""
-    with services.engine.connect() as connection:
+    with reading(services.engine) as connection:
         rows = connection.execute(
             sa.select(artifacts.c.kind, artifacts.c.storage_key).where(
                 artifacts.c.sha256 == sha256,

@@ -7,6 +7,7 @@ from typing import BinaryIO
 
 import sqlalchemy as sa
 
+from shared.db.engine import reading
 from shared.db.tables.sources import source_objects
 from shared.errors import EmptyFileError, LimitExceededError
 from shared.ingest import objects, places
@@ -19,7 +20,7 @@ _PIECE_BYTES = 1024 * 1024
 
 def fetch(call: StageInput, services: Services) -> StageResult:
     """Store the original and say what it is; the object's row gets hash, size and kind."""
-    with services.engine.connect() as connection:
+    with reading(services.engine) as connection:
         row = objects.load(connection, call.payload.object_id)
     if row.parent_id is not None and row.sha256 is not None:
         # The conversion of the file around it has stored the bytes.
@@ -31,12 +32,13 @@ def fetch(call: StageInput, services: Services) -> StageResult:
     key = original_key(sha256)
     if not services.store.exists(key):
         services.store.put(key, content)
-    with services.engine.begin() as connection:
-        connection.execute(
-            sa.update(source_objects)
-            .where(source_objects.c.id == row.id)
-            .values(sha256=sha256, size_bytes=len(content), mime=mime)
-        )
+    if (row.sha256, row.mime) != (sha256, mime) or row.size_bytes != len(content):
+        with services.engine.begin() as connection:
+            connection.execute(
+                sa.update(source_objects)
+                .where(source_objects.c.id == row.id)
+                .values(sha256=sha256, size_bytes=len(content), mime=mime)
+            )
     place = places.fingerprint(services.source.config.place_of(row.path))
     if not content:
         raise EmptyFileError("the file is empty")

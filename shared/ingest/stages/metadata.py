@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+from shared.db.engine import reading
 from shared.ingest import objects
 from shared.ingest.contract import Services, StageInput, StageResult
 from shared.ingest.metadata.read import read_facts
@@ -13,7 +14,7 @@ from shared.text.converted import ConvertedText
 
 def metadata(call: StageInput, services: Services) -> StageResult:
     """Store what is read from the text and the name, and hand on its key."""
-    with services.engine.connect() as connection:
+    with reading(services.engine) as connection:
         row = objects.load(connection, call.payload.object_id)
     text = ConvertedText.from_json(services.store.get(call.payload.need("text_key")))
     facts = read_facts(
