@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,12 +13,21 @@ from evals.corpora import Record, corpus_in, read_corpus
 from shared.db.engine import make_engine
 from shared.db.migrate import upgrade
 from shared.index.ensure import ensure_index
+from shared.index.mapping import schema_hash
 from shared.ingest.report import IngestReport
 from shared.ingest.service import Progress
 from shared.runtime.bootstrap import Services, build
 from shared.settings import Settings
 from shared.sources.config import ProjectRef, SourceConfig
 from shared.sources.given import GivenDocument, GivenDocuments
+
+_MADE_WITH = {
+    "embedding_dimensions",
+    "chunk_chars",
+    "chunk_overlap_chars",
+    "chunk_contextualize",
+    "profile_embeddings",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,12 +57,17 @@ def stage_set(
 
 
 def own_settings(base: Settings, name: str) -> Settings:
-    """Return the settings with a database and an index for this set alone."""
-    url = sa.engine.make_url(base.database.url or "").set(database=f"ki_eval_{name}")
+    """Return the settings with a database and an index for this set alone.
+
+    Both are named after what they were made with, so that another mapping, model or chunk size starts afresh.
+    """
+    made_with = (schema_hash(), base.embedding.model_id, base.retrieval.model_dump_json(include=_MADE_WITH))
+    mark = hashlib.sha256(repr(made_with).encode()).hexdigest()[:8]
+    url = sa.engine.make_url(base.database.url or "").set(database=f"ki_eval_{name}_{mark}")
     return base.model_copy(
         update={
             "database": base.database.model_copy(update={"url": url.render_as_string(hide_password=False)}),
-            "retrieval": base.retrieval.model_copy(update={"index_name": f"ki-eval-{name}"}),
+            "retrieval": base.retrieval.model_copy(update={"index_name": f"ki-eval-{name}-{mark}"}),
         }
     )
 
