@@ -7,6 +7,7 @@ document, an address, or the message of a foreign error, which may quote any of 
 from __future__ import annotations
 
 import logging
+import sys
 import traceback
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -40,9 +41,9 @@ def correlated(correlation_id: str) -> Iterator[None]:
 @cache
 def log() -> logging.Logger:
     """Return the logger of requests; the first call sets up the format of all lines of this process."""
-    powertools = Logger(service=SERVICE, level=logging.INFO, utc=True, use_rfc3339=True)
-    handler = powertools.handlers[0]
+    handler = _StandardOutput()
     handler.addFilter(_add_correlation_id)
+    Logger(service=SERVICE, level=logging.INFO, utc=True, use_rfc3339=True, logger_handler=handler)
     core = logging.getLogger(_ROOT)
     if handler not in core.handlers:
         core.addHandler(handler)
@@ -84,6 +85,16 @@ def frames(error: BaseException) -> list[str]:
     """Return where the error came from, innermost last: file, line, function."""
     summary = traceback.extract_tb(error.__traceback__)
     return [f"{Path(frame.filename).name}:{frame.lineno} {frame.name}" for frame in summary]
+
+
+class _StandardOutput(logging.Handler):
+    """Writes to what is the standard output at the moment, each line whole: requests run side by side."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        try:
+            sys.stdout.write(self.format(record) + "\n")
+        except (OSError, ValueError):  # closed or full: a log that cannot be written fails no request
+            self.handleError(record)
 
 
 def _add_correlation_id(record: logging.LogRecord) -> bool:
