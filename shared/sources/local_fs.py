@@ -61,6 +61,10 @@ class LocalFolder:
     def open(self, external_id: str) -> BinaryIO:
         """Return the file, open for reading."""
         path = self._paths.get(external_id) or self._root / external_id
+        if not path.exists():
+            # The file's name may be written in another Unicode form than its id: only a scan knows it.
+            found = any(entry.path == external_id for entry in self.scan())
+            path = self._paths[external_id] if found and external_id in self._paths else path
         if not path.resolve().is_relative_to(self._root):
             raise UnreadableFileError("the file lies outside the source's folder")
         try:
