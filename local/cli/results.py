@@ -18,7 +18,7 @@ def as_text(answer: Mapping[str, Any], *, offset: int) -> str:
     total = page.get("total")
     tail = f"{page['returned']} shown" + (f" of {total}" if total is not None else "")
     if page["has_more"]:
-        further = f"--cursor {page['cursor']}" if page.get("cursor") else f"--offset {page['next_offset']}"
+        further = f"--cursor {page['next_cursor']}" if page.get("next_cursor") else f"--offset {page['next_offset']}"
         tail += f"; more with {further}"
     return "\n\n".join([*shown, tail])
 
