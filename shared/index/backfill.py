@@ -173,13 +173,9 @@ def moved_among(connection: sa.Connection, version_ids: Sequence[UUID], since: d
 
 def to_be_indexed(connection: sa.Connection, version_ids: Sequence[UUID]) -> set[UUID]:
     """Return those of the versions whose newest entry asks for their rows; who was never queued is not ready."""
-    newest = (
-        sa.select(_outbox.version_id, _outbox.operation)
-        .where(_outbox.version_id.in_(version_ids))
-        .distinct(_outbox.version_id)
-        .order_by(_outbox.version_id, _outbox.id.desc())
-    )
-    return {row.version_id for row in connection.execute(newest) if row.operation == OutboxOperation.INDEX}
+    newest = sa.select(sa.func.max(_outbox.id)).where(_outbox.version_id.in_(version_ids)).group_by(_outbox.version_id)
+    asked_for = sa.select(_outbox.version_id).where(_outbox.id.in_(newest), _outbox.operation == OutboxOperation.INDEX)
+    return set(connection.execute(asked_for).scalars())
 
 
 def whole_claims(connection: sa.Connection, version_ids: Sequence[UUID]) -> list[Claim]:
