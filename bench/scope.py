@@ -40,6 +40,7 @@ TEAMS = 600
 _WORLD = Path(__file__).with_name("scope_world.sql")
 _TEAMS_OF_CALLER = 27
 _CANDIDATES = 100
+_SPIN_S = 0.5
 
 CALLER = Caller(
     "bench",
@@ -100,7 +101,7 @@ def build(engine: sa.Engine, n_versions: int, *, progress: Callable[[str], None]
 def _measured(engine: sa.Engine, security: Security, progress: Callable[[str], None]) -> dict[str, Any]:
     nothing = security.model_copy(update={"keep_scopes_in_process": 0, "keep_scopes_in_database": False})
     cold, kept = AccessService(engine, nothing), AccessService(engine, security)
-    figures: dict[str, Any] = {}
+    figures: dict[str, Any] = {"cpu_share_before": _cpu_share()}
 
     def compiled(service: AccessService, caller: Caller = CALLER) -> CompiledAccessScope:
         with reading(engine) as connection:
@@ -125,6 +126,7 @@ def _measured(engine: sa.Engine, security: Security, progress: Callable[[str], N
             raise AssertionError(f"after {name}: the kept scope is not the cold one")
     progress("measuring: verification")
     figures[f"verify_{_CANDIDATES}_ms"] = _median_ms(30, _verification(engine, scope))
+    figures["cpu_share_after"] = _cpu_share()
     return figures
 
 
@@ -188,6 +190,14 @@ def _verification(engine: sa.Engine, scope: CompiledAccessScope) -> Callable[[],
             raise AssertionError("a visible version did not pass verification")
 
     return verify
+
+
+def _cpu_share() -> float:
+    """Return the share of one core that a busy process gets here now: below 1, times are as much too long."""
+    wall, cpu = time.perf_counter(), time.process_time()
+    while time.perf_counter() - wall < _SPIN_S:
+        pass
+    return round((time.process_time() - cpu) / (time.perf_counter() - wall), 2)
 
 
 def _median_ms(times: int, work: Callable[[], object], *, before: Callable[[], None] | None = None) -> float:
