@@ -8,6 +8,9 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
+from shared.access.audit import AuditHasher
+from shared.access.service import AccessService
+from shared.db.engine import make_engine
 from shared.db.tables.access import kept_scopes
 from shared.db.tables.audit import audit_events
 from shared.errors import EngineUnavailableError, PartialAnswerError, ProviderUnavailableError
@@ -150,3 +153,22 @@ def test_a_model_that_is_away_is_an_error(world: World, search: Search, service:
     service._embedding = Away(dimensions=32)
     with pytest.raises(ProviderUnavailableError):
         search("Kündigung", who=caller("anna", "group:g0"))
+
+
+def test_behind_a_transaction_pooler_the_audit_row_is_kept_all_the_same(
+    world: World,
+    search: Search,
+    settings: Settings,
+    embedding: StubEmbedding,
+) -> None:
+    fill(world, "nord", documents=1, groups=1)
+    with world.engine.begin() as connection:
+        name = connection.execute(sa.text("SELECT current_database()")).scalar_one()
+        connection.execute(sa.text(f"ALTER DATABASE {name} SET statement_timeout = '15s'"))
+    pooled = make_engine(settings.database.model_copy(update={"pooler": "transaction"}))
+    access = AccessService(pooled, settings.security)
+    service = SearchService(pooled, access, world.client, embedding, settings, AuditHasher(b"k" * 16))
+    answer = search("Kündigung", who=caller("anna", "group:g0"), using=service)
+    pooled.dispose()
+    assert len(answer["results"]) == 1
+    assert len(trail(world.engine)) == 1
