@@ -31,39 +31,43 @@ FORBIDDEN = (
     "openapi_spec_validator",
 )
 BUDGET_MS = 400.0
+# On a machine that is slow or shared all imports take longer alike: then the validation library alone, which is half
+# of the budget, is the measure.
+TIMES_THE_REFERENCE = 2.0
+REFERENCE = "from pydantic import BaseModel"
 TRIES = 7
 _PROGRAM = """
 import json, sys, time
-import site
 began = time.process_time()
-import functions.{function}.handler
+{statement}
 took = (time.process_time() - began) * 1000
 print(json.dumps([took, sorted(sys.modules)]))
 """
 
 
-def imported(function: str) -> tuple[float, list[str]]:
+def imported(statement: str) -> tuple[float, list[str]]:
     """Return the milliseconds of processor time, and all modules that were imported."""
-    program = _PROGRAM.format(function=function)
+    program = _PROGRAM.format(statement=statement)
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     took_ms, modules = json.loads(done.stdout)
     return took_ms, modules
 
 
+def handler_of(function: str) -> str:
+    return f"import functions.{function}.handler"
+
+
 @pytest.mark.parametrize("function", FUNCTIONS)
-def test_a_function_imports_no_driver_no_model_and_no_client(function: str) -> None:
-    _, modules = imported(function)
+def test_a_function_imports_no_driver_no_model_no_client_and_no_other_function(function: str) -> None:
+    _, modules = imported(handler_of(function))
     assert f"functions.{function}.handler" in modules
-    assert [name for name in FORBIDDEN if name in modules] == []
-
-
-@pytest.mark.parametrize("function", FUNCTIONS)
-def test_no_function_imports_another(function: str) -> None:
-    _, modules = imported(function)
-    others = [name for name in FUNCTIONS if name != function and f"functions.{name}" in modules]
-    assert others == []
+    others = tuple(f"functions.{name}" for name in FUNCTIONS if name != function)
+    assert [name for name in (*FORBIDDEN, *others) if name in modules] == []
 
 
 def test_the_search_function_is_imported_within_its_budget() -> None:
-    best = min(imported("search")[0] for _ in range(TRIES))
-    assert best < BUDGET_MS, f"{best:.0f} ms; look at: python -X importtime -c 'import functions.search.handler'"
+    pairs = [(imported(handler_of("search"))[0], imported(REFERENCE)[0]) for _ in range(TRIES)]
+    best, reference = (min(column) for column in zip(*pairs, strict=True))
+    assert best < max(BUDGET_MS, TIMES_THE_REFERENCE * reference), (
+        f"{best:.0f} ms, the reference {reference:.0f}; look at: python -X importtime -c '{handler_of('search')}'"
+    )
