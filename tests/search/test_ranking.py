@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from shared.access.audit import AuditHasher
+from shared.access.service import AccessService
 from shared.errors import MisconfiguredError
 from shared.search.service import SearchService
 from shared.settings import Settings
@@ -183,3 +184,20 @@ def test_a_reranker_reorders_the_first_twenty_and_pages_fit_together(
     pages = [titles(search("Kündigung Nummer", limit=8, offset=at, using=judging)) for at in (0, 8, 16, 24)]
     expected = [*sorted(plain[:20], key=lambda title: -float(title)), *plain[20:]]
     assert [title for page in pages for title in page] == expected
+
+
+def test_a_large_scope_finds_what_a_list_of_numbers_finds(
+    world: World, settings: Settings, service: SearchService, search: Search
+) -> None:
+    project = world.project("nord")
+    for number in range(12):
+        world.document(project, f"Kündigung Nummer {number}", title=f"{number}")
+    world.wall(world.document(project, "Kündigung Nummer 13", title="geheim"))
+    world.publish()
+    security = settings.security.model_copy(update={"scope_bitmap_threshold": 0})
+    access = AccessService(world.engine, security)
+    bitmaps = SearchService(world.engine, access, world.client, service._embedding, settings, AuditHasher(b"k" * 16))
+    sent: list[bytes] = []
+    world.client.on_request = sent.append
+    assert titles(search("Kündigung", limit=20, using=bitmaps)) == titles(search("Kündigung", limit=20))
+    assert [b"bitmap" in body for body in sent] == [True, False]
