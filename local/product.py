@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-
 from local import stack
 from shared.runtime.bootstrap import Services, build
 from shared.settings import load_settings
@@ -26,5 +24,4 @@ def services_on_engines() -> Services:
 
 
 def _services(env: dict[str, str]) -> Services:
-    own = {name: value for name, value in os.environ.items() if name.startswith("KI_")}
-    return build(load_settings({**env, **own}))
+    return build(load_settings({**env, **stack.own_settings()}))

@@ -80,7 +80,7 @@ def up(
             report("starting PostgreSQL and OpenSearch")
         marks = {part: future.result() for part, future in engines.items()}
         state = _remember(place, state, {part: Process.of(mark) for part, mark in marks.items()})
-        env = environment(place, state)
+        env = environment(place, state) | own_settings()
         report("preparing schema and index")
         prepare_engines(env)
         report("starting the HTTP API and the token issuer")
@@ -114,6 +114,11 @@ def running_environment(layout: Layout | None = None) -> dict[str, str]:
     place = layout or Layout.of()
     state = running_state(place)
     return environment(place, state)
+
+
+def own_settings() -> dict[str, str]:
+    """Return the caller's own `KI_` variables; they come before the stack's, for commands and for the server alike."""
+    return {name: value for name, value in os.environ.items() if name.startswith("KI_")}
 
 
 def engines_environment(layout: Layout | None = None) -> dict[str, str]:

@@ -192,7 +192,19 @@ def test_preparation_that_fails_leaves_nothing_served_and_the_next_up_works(layo
     with pytest.raises(StartError, match="future"):
         stack.up(layout, prepare_engines=fail)
     assert not next(row for row in stack.status(layout) if row.part is Part.SERVE).healthy
+    # The engines run on for who puts it right.
+    with pytest.raises(stack.NotRunningError, match="serve"):
+        stack.running_environment(layout)
+    assert stack.engines_environment(layout) == environment(layout, running)
     assert Part.SERVE in bring_up(layout).processes
+
+
+def test_the_callers_own_settings_come_before_the_stacks(layout, running, monkeypatch):
+    monkeypatch.setenv("KI_RETRIEVAL__EMBEDDING_DIMENSIONS", "512")
+    seen = {}
+    stack.up(layout, prepare_engines=seen.update)
+    assert load_settings(seen).retrieval.embedding_dimensions == 512
+    assert seen["KI_OPENSEARCH__URL"] == environment(layout, running)["KI_OPENSEARCH__URL"]
 
 
 def test_down_leaves_no_process_and_no_temporary_file_but_the_data(layout, running):
