@@ -118,7 +118,7 @@ class SearchService:
         pool = pool_size(request.window, factor=self._retrieval.candidate_pool_factor)
         while True:
             found = ranking.candidates(pool)
-            is_all = pool >= LARGE_POOL or not found.is_cut
+            is_all = pool >= LARGE_POOL or not found.is_cut or (cut.collapsed and _holds_all(found.ordered, scope))
             page = self._decided(scope, found.ordered, cut, entry, is_all=is_all)
             if page.is_certain:
                 return found.ordered, page
@@ -177,6 +177,11 @@ class SearchService:
             detail={"offset": request.offset, "limit": request.limit},
             correlation_id=correlation_id,
         )
+
+
+def _holds_all(ordered: Sequence[Candidate], scope: CompiledAccessScope) -> bool:
+    """Tell whether every visible version has a row already: looking deeper cannot bring another document."""
+    return len({one.ref.version_seq for one in ordered}) >= scope.size
 
 
 def _given(ordered: Sequence[Candidate], *, swap_profiles: bool) -> list[Given]:

@@ -89,7 +89,7 @@ def test_long_documents_do_not_cut_a_page_short(world: World, search: Search, mo
     monkeypatch.setattr(paging, "SMALL_POOL", 50)
     project = world.project("nord")
     world.document(project, *["Kündigung Frist"] * 70, title="lang")
-    world.document(project, "Kündigung und die Frist dazu in einem viel längeren Satz", title="kurz")
+    short = world.document(project, "Kündigung und die Frist dazu in einem viel längeren Satz", title="kurz")
     world.publish()
     sent: list[bytes] = []
     world.client.on_request = sent.append
@@ -97,3 +97,7 @@ def test_long_documents_do_not_cut_a_page_short(world: World, search: Search, mo
     assert [one["title"] for one in answer["results"]] == ["lang"]
     assert answer["page"]["has_more"] is True
     assert len(sent) == 2
+    # With nothing else to see there is nothing to look for.
+    world.wall(short)
+    answer = search("Kündigung Frist", limit=1)
+    assert (len(answer["results"]), answer["page"]["has_more"], len(sent)) == (1, False, 3)
