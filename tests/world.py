@@ -20,6 +20,7 @@ from shared.index.writer import IndexWriter
 from shared.providers.embedding.protocol import EmbeddingProvider
 from shared.settings import Settings
 from shared.types import ChunkKind, DocumentId, OutboxOperation, ProjectId, VersionId
+from tests.own_facts import own_facts
 
 STAFF = "group:staff"
 
@@ -82,7 +83,8 @@ class World:
         }
         with self.engine.begin() as connection:
             connection.execute(sa.insert(catalog.documents).values(values))
-        return self.version(DocumentId(document_id), *texts, title=title, status=status, profile=profile)
+        read = own_facts(**{**values, "doc_date": day})
+        return self.version(DocumentId(document_id), *texts, title=title, status=status, profile=profile, facts=read)
 
     def version(
         self,
@@ -108,7 +110,7 @@ class World:
                     ordinal=ordinal,
                     mime="text/plain",
                     size_bytes=1,
-                    facts=facts or {},
+                    facts=facts or own_facts(doc_date=date(2024, 3, 1)),
                 )
             )
             if is_latest:

@@ -22,7 +22,7 @@ from shared.db.tables.catalog import (
 )
 from shared.db.tables.content import chunks
 from shared.db.tables.sources import source_objects, version_sources
-from shared.types import ChunkId, ChunkKind, Effect, VersionId, VersionStatus
+from shared.types import ChunkId, ChunkKind, Effect, Language, VersionId, VersionStatus
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +44,8 @@ class ChunkFacts:
 class VersionFacts:
     """A version with all that its rows carry. `identifiers` are {"kind", "raw", "canonical"}.
 
-    The title is the version's own: a document's title is that of its latest final version, which a reader of an
-    earlier draft may not be allowed to see.
+    Title, type, language, date and identifiers are the version's own: a document shows those of its latest final
+    version, and a reader of an earlier draft must not find the draft by what stands in a final behind a wall.
     """
 
     version_id: VersionId
@@ -106,11 +106,7 @@ def _facts_of(version_ids: Sequence[VersionId]) -> sa.Select[Any]:
             documents.c.id.label("document_id"),
             documents.c.project_id,
             documents.c.matter_id,
-            documents.c.doc_type,
-            documents.c.doc_type_ancestors,
-            documents.c.language,
-            documents.c.doc_date,
-            documents.c.identifiers,
+            document_versions.c.facts,
             matters.c.title.label("matter_title"),
             _party_names().label("parties"),
             source.label("source_object_id"),
@@ -179,6 +175,8 @@ def _chunk(row: sa.Row[Any]) -> ChunkFacts:
 
 
 def _version(row: sa.Row[Any], its_chunks: Sequence[ChunkFacts]) -> VersionFacts:
+    own: Mapping[str, Any] = row.facts
+    day = (own.get("doc_date") or {}).get("day")
     return VersionFacts(
         version_id=VersionId(row.version_id),
         version_seq=row.version_seq,
@@ -188,11 +186,11 @@ def _version(row: sa.Row[Any], its_chunks: Sequence[ChunkFacts]) -> VersionFacts
         matter_title=row.matter_title,
         title=row.title,
         status=VersionStatus(row.status),
-        doc_type=row.doc_type,
-        doc_type_ancestors=row.doc_type_ancestors,
-        language=row.language,
-        doc_date=row.doc_date,
-        identifiers=row.identifiers,
+        doc_type=own.get("doc_type"),
+        doc_type_ancestors=own.get("doc_type_ancestors") or (),
+        language=own.get("language") or Language.UNDETERMINED,
+        doc_date=date.fromisoformat(day) if day else None,
+        identifiers=own.get("identifiers") or (),
         parties=row.parties,
         source_object_id=row.source_object_id,
         allowed_principals=row.allowed_principals,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date
 from typing import Any, Final
 
 import sqlalchemy as sa
@@ -107,13 +106,12 @@ def doc_type_label(doc_type: str | None) -> str | None:
 
 def _facts(row: Row) -> dict[str, Any]:
     """Return what was read from this very version: its document shows its latest final one, which may be walled."""
-    own = row.facts or {}
-    when = own["doc_date"]["day"] if "doc_date" in own else row.doc_date
+    own = row.facts
     return {
-        "doc_type": own.get("doc_type", row.doc_type),
-        "doc_date": when.isoformat() if isinstance(when, date) else when,
-        "language": own.get("language", row.language),
-        "identifiers": [dict(one) for one in own.get("identifiers", row.identifiers)],
+        "doc_type": own.get("doc_type"),
+        "doc_date": (own.get("doc_date") or {}).get("day"),
+        "language": own.get("language"),
+        "identifiers": [dict(one) for one in own.get("identifiers") or ()],
     }
 
 

@@ -21,6 +21,7 @@ from shared.access.audit import AuditEntry
 from shared.access.kept import KeptScope
 from shared.access.predicate import Standing
 from shared.access.scope import CompiledAccessScope
+from shared.db.chain import latest_finals
 from shared.db.tables.audit import audit_events
 from shared.db.tables.base import Json, TextArray
 from shared.db.tables.catalog import (
@@ -125,8 +126,7 @@ def verified(
 def _statement(mode: AclMode, *, is_administrator: bool, collapsed: bool) -> sa.Select[Any]:
     """Return the statement; built once a process, because building it costs more than running it."""
     standing = Standing(sa.bindparam("viewer", type_=TextArray), mode, is_administrator)
-    among = document_versions.c.seq == sa.any_(sa.bindparam("seqs", type_=_Numbers))
-    visible = predicate.visible_versions(standing, among=among)
+    visible = predicate.visible_versions(standing, among=_with_siblings(sa.bindparam("seqs", type_=_Numbers)))
     citable = predicate.citable_observations(standing, visible)
     hits = _hits(_candidates(visible, citable), collapsed=collapsed)
     first, count = sa.bindparam("first", type_=sa.Integer), sa.bindparam("count", type_=sa.Integer)
@@ -144,6 +144,14 @@ def _statement(mode: AclMode, *, is_administrator: bool, collapsed: bool) -> sa.
     )
 
 
+def _with_siblings(seqs: sa.BindParameter[Any]) -> sa.ColumnElement[bool]:
+    """Return: all versions of the candidates' documents. Which one is the latest final is a matter of all visible."""
+    candidates = document_versions.alias("candidate_versions")
+    documents_of = sa.select(candidates.c.document_id).where(candidates.c.seq == sa.any_(seqs))
+    # An array: the planner then goes through the index on the document, however many versions there are.
+    return document_versions.c.document_id == sa.any_(sa.func.array(documents_of.scalar_subquery()))
+
+
 def _candidates(visible: sa.CTE, citable: sa.CTE) -> sa.CTE:
     """Return the candidates that may be shown: their version is visible and citable, their chunk is one of it."""
     given = (
@@ -158,6 +166,7 @@ def _candidates(visible: sa.CTE, citable: sa.CTE) -> sa.CTE:
     )
     its_chunk = sa.and_(chunks.c.id == given.c.chunk_id, chunks.c.version_id == visible.c.version_id)
     any_chunk = chunks.alias("any_chunk")
+    latest = latest_finals(sa.select(citable.c.version_id)).cte("latest_finals")
     # The row of a version without any text stands for it in the index and in no table of chunks.
     has_no_text = ~sa.exists().where(any_chunk.c.version_id == visible.c.version_id)
     return (
@@ -168,11 +177,11 @@ def _candidates(visible: sa.CTE, citable: sa.CTE) -> sa.CTE:
             chunks.c.id.label("chunk_id"),
             visible.c.version_id,
             visible.c.document_id,
-            (documents.c.latest_final_version_id == visible.c.version_id).is_(sa.true()).label("is_latest_final"),
+            latest.c.version_id.is_not(None).label("is_latest_final"),
         )
         .select_from(given)
         .join(visible, visible.c.seq == given.c.seq)
-        .join(documents, documents.c.id == visible.c.document_id)
+        .outerjoin(latest, latest.c.version_id == visible.c.version_id)
         .outerjoin(chunks, its_chunk)
         .where(visible.c.version_id.in_(sa.select(citable.c.version_id)), sa.or_(chunks.c.id.is_not(None), has_no_text))
         .cte("candidates")
@@ -243,10 +252,6 @@ def _shown(page: sa.CTE, citable: sa.CTE) -> sa.Select[Any]:
         document_versions.c.status.label("version_status"),
         document_versions.c.sha256,
         document_versions.c.facts,
-        documents.c.doc_type,
-        documents.c.doc_date,
-        documents.c.language,
-        documents.c.identifiers,
         projects.c.id.label("project_id"),
         projects.c.key.label("project_key"),
         projects.c.title.label("project_title"),

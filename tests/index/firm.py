@@ -14,6 +14,7 @@ from shared.db.tables.content import chunks
 from shared.db.tables.ingest import index_outbox
 from shared.index.ids import chunk_id
 from shared.types import ChunkId, ChunkKind, OutboxOperation, VersionId
+from tests.own_facts import own_facts
 
 
 class Firm:
@@ -55,6 +56,7 @@ class Firm:
                     status=status,
                     mime="text/plain",
                     size_bytes=1,
+                    facts=own_facts(**(values | facts)),
                 )
             )
         self.write(version_id, texts, language=language)
