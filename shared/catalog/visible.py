@@ -6,19 +6,18 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import groupby
-from typing import Any, Final
+from typing import Any
 from uuid import UUID
 
 import sqlalchemy as sa
 
 from shared.access.predicate import Viewer, among_documents, citable_observations, visible_versions
+from shared.db.chain import FINAL_STATUSES, oldest_first
 from shared.db.tables.catalog import document_versions, documents, matters, projects
 from shared.db.tables.content import artifacts
 from shared.db.tables.sources import source_objects, sources
 from shared.text.converted import ARTIFACT_KIND
 from shared.types import DocumentId, SourceObjectId, VersionId, VersionStatus
-
-_FINAL: Final = frozenset({VersionStatus.FINAL, VersionStatus.EXECUTED})
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +53,7 @@ class VisibleVersion:
     @property
     def is_final(self) -> bool:
         """Whether the version is final or executed."""
-        return self.status in _FINAL
+        return self.status in FINAL_STATUSES
 
 
 def visible_of(connection: sa.Connection, viewer: Viewer, document_id: UUID) -> list[VisibleVersion]:
@@ -126,7 +125,7 @@ def _statement(viewer: Viewer, document_id: UUID) -> sa.Select[Any]:
         .join(sources, sources.c.id == seen_at.source_id)
         .outerjoin(projects, projects.c.id == documents.c.project_id)
         .outerjoin(matters, matters.c.id == documents.c.matter_id)
-        .order_by(sa.func.coalesce(version.ordinal, 0), version.seq, seen_at.path, seen_at.id)
+        .order_by(*oldest_first(), seen_at.path, seen_at.id)
     )
 
 

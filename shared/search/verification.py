@@ -22,6 +22,7 @@ from shared.access.kept import KeptScope
 from shared.access.predicate import Standing
 from shared.access.scope import CompiledAccessScope
 from shared.db.chain import latest_finals
+from shared.db.prepared import hot
 from shared.db.tables.audit import audit_events
 from shared.db.tables.base import Json, TextArray
 from shared.db.tables.catalog import (
@@ -136,7 +137,7 @@ def _statement(mode: AclMode, *, is_administrator: bool, collapsed: bool) -> sa.
     state = sa.select(number.label("hits"), is_certain.label("is_certain")).cte("state").prefix_with("MATERIALIZED")
     audit = _audit(page, state)
     shown = _shown(page, citable).subquery("shown")
-    return (
+    return hot(
         sa.select(state.c.hits, state.c.is_certain, shown)
         .add_cte(audit)
         .select_from(state.outerjoin(shown, sa.true()))

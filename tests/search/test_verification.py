@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from dataclasses import dataclass
+from uuid import UUID
 
 import pytest
 import sqlalchemy as sa
@@ -13,7 +14,7 @@ from shared.access.scope import CompiledAccessScope
 from shared.access.service import AccessService
 from shared.db.engine import recording
 from shared.db.tables.audit import audit_events
-from shared.db.tables.catalog import document_versions, documents
+from shared.db.tables.catalog import document_versions
 from shared.db.tables.content import chunks
 from shared.search.verification import Cut, Given, verified
 from shared.settings import Settings
@@ -35,13 +36,14 @@ def stored(world: World, engine: sa.Engine) -> list[Chunk]:
     """Twelve documents of one to three versions of one to three chunks; some documents and versions are walled."""
     rng = random.Random(11)
     project = world.project("nord")
-    hidden = set()
+    statuses = ("final", "executed", "draft")
+    hidden = set[UUID]()
     for number in range(12):
-        version = world.document(project, *["Text"] * rng.randint(1, 3), title=f"{number}")
+        version = world.document(project, *["Text"] * rng.randint(1, 3), title=f"{number}", status=rng.choice(statuses))
         document = world.document_of(version)
         for ordinal in range(2, rng.randint(2, 4)):
             version = world.version(
-                document, *["Text"] * rng.randint(1, 3), ordinal=ordinal, is_latest=rng.random() < 0.5
+                document, *["Text"] * rng.randint(1, 3), ordinal=ordinal, status=rng.choice(statuses)
             )
             if rng.random() < 0.3:
                 hidden.add(version)
@@ -62,20 +64,25 @@ def stored(world: World, engine: sa.Engine) -> list[Chunk]:
                 chunks.c.version_id,
                 document_versions.c.document_id,
                 document_versions.c.seq,
-                documents.c.latest_final_version_id,
+                document_versions.c.ordinal,
+                document_versions.c.status,
             )
             .join(document_versions, document_versions.c.id == chunks.c.version_id)
-            .join(documents, documents.c.id == document_versions.c.document_id)
             .order_by(document_versions.c.seq, chunks.c.ordinal)
         ).all()
+    visible = [row for row in found if row.version_id not in hidden and row.document_id not in hidden]
+    latest = {}
+    for row in sorted(visible, key=lambda row: (row.ordinal, row.seq)):
+        if row.status in {"final", "executed"}:
+            latest[row.document_id] = row.version_id
     return [
         Chunk(
             str(row.id),
             str(row.version_id),
             str(row.document_id),
             row.seq,
-            row.latest_final_version_id == row.version_id,
-            row.version_id not in hidden and row.document_id not in hidden,
+            latest.get(row.document_id) == row.version_id,
+            row in visible,
         )
         for row in found
     ]
@@ -119,6 +126,7 @@ def test_sql_cuts_the_page_that_plain_python_cuts(
         page = whole[first : first + count]
         assert [str(row.matched_id) for row in found.rows] == [chunk.id for chunk in page]
         assert [given[row.nr - 1][1] for row in found.rows] == page
+        assert [row.is_latest_final for row in found.rows] == [chunk.is_latest for chunk in page]
         assert found.hits == len(whole)
         assert found.is_certain == (is_all or len(whole) > first + count)
         uncertain += not found.is_certain

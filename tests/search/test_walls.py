@@ -92,15 +92,49 @@ def test_a_walled_draft_beside_a_readable_final_stays_out(world: World, search: 
     draft = world.version(
         world.document_of(final), "Kündigung sofort und fristlos", title="entwurf", status="draft", is_latest=False
     )
-    (place,) = _places(world, draft)
-    with world.engine.begin() as connection:
-        connection.execute(
-            sa.update(sources.source_objects).where(sources.source_objects.c.id == place).values(acl_state="known")
-        )
+    _close(world, draft)
     world.publish()
     answer = search("Kündigung sofort fristlos")
     assert titles(answer) == ["final"]
     assert answer["scope"]["versions"] == {"total": 1}
+
+
+def test_the_latest_final_version_is_the_latest_that_the_caller_may_see(
+    world: World, search: Search, service: SearchService
+) -> None:
+    first = world.document(world.project("nord"), "Kündigung eins", title="eins")
+    document = world.document_of(first)
+    second = world.version(document, "Kündigung zwei", title="zwei", ordinal=2)
+    world.version(document, "Kündigung drei", title="drei", ordinal=3, status="draft", is_latest=False)
+    draft = world.document(world.project("drafts"), "Kündigung Entwurf", title="nur Entwurf", status="draft")
+    world.publish()
+
+    def latest(who: Any) -> dict[str, bool]:
+        return {
+            result["title"]: result["is_latest_final"]
+            for word in ("eins", "zwei", "drei", "Entwurf")
+            for result in search(f"Kündigung {word}", who=who)["results"]
+        }
+
+    everything = {"eins": False, "zwei": True, "drei": False, "nur Entwurf": False}
+    assert latest(caller()) == everything
+    _close(world, second)
+    assert latest(caller()) == {"eins": True, "drei": False, "nur Entwurf": False}
+    assert latest(caller("admin", "role:admin")) == everything
+    assert world.document_of(draft) != document
+
+
+def test_a_walled_newer_final_does_not_decide_which_version_stands_for_a_document(world: World, search: Search) -> None:
+    first = world.document(world.project("nord"), "Kündigung zum Jahresende", title="Vertrag")
+    document = world.document_of(first)
+    second = world.version(document, "Kündigung zum Jahresende", ordinal=2)
+    third = world.version(document, "Kündigung zum Jahresende", ordinal=3)
+    world.publish()
+    for walled, expected in ((None, third), (third, second), (second, first)):
+        if walled is not None:
+            _close(world, walled)
+        (result,) = search("Kündigung zum Jahresende")["results"]
+        assert (result["version_id"], result["is_latest_final"]) == (str(expected), True)
 
 
 def test_a_version_shows_what_was_read_from_itself_and_not_its_walled_sibling(world: World, search: Search) -> None:
@@ -116,11 +150,7 @@ def test_a_version_shows_what_was_read_from_itself_and_not_its_walled_sibling(wo
     world.version(
         world.document_of(final), "Kündigung", title="Entwurf", status="draft", is_latest=False, facts=facts("1 C 4/16")
     )
-    (place,) = _places(world, final)
-    with world.engine.begin() as connection:
-        connection.execute(
-            sa.update(sources.source_objects).where(sources.source_objects.c.id == place).values(acl_state="known")
-        )
+    _close(world, final)
     world.publish()
     (result,) = search("Kündigung")["results"]
     assert (result["title"], result["citation"]["document"]["title"]) == ("Entwurf", "Entwurf")
@@ -180,8 +210,10 @@ def test_a_deny_never_adds_a_result_and_a_control_stays(world: World, search: Se
         before = after
 
 
-def _places(world: World, version: Any) -> list[Any]:
+def _close(world: World, version: Any) -> None:
+    """Give the version's place an ACL that names nobody."""
     column = sources.version_sources.c
-    with world.engine.connect() as connection:
-        found = connection.execute(sa.select(column.source_object_id).where(column.version_id == version))
-        return list(found.scalars())
+    places = sa.select(column.source_object_id).where(column.version_id == version)
+    with world.engine.begin() as connection:
+        closed = sa.update(sources.source_objects).where(sources.source_objects.c.id.in_(places))
+        connection.execute(closed.values(acl_state="known"))
