@@ -18,6 +18,7 @@ from shared.access.freshness import EVERYTHING, database_state, is_within_log, u
 from shared.access.kept import KeptScope
 from shared.access.predicate import Standing, Viewer
 from shared.access.scope import bitmap_of
+from shared.db.prepared import hot
 from shared.db.tables.access import kept_scopes, scope_log
 from shared.db.tables.base import PgSnapshot, TextArray, Uuid
 from shared.db.tables.catalog import document_versions, documents
@@ -158,7 +159,7 @@ def _probe(*, has_guess: bool, from_table: bool, is_narrowed: bool) -> sa.Select
         .limit(sa.bindparam("wide_limit", type_=sa.Integer))
         .subquery()
     )
-    return sa.select(
+    statement = sa.select(
         known.c.principals,
         known.c.key,
         known.c.epoch,
@@ -173,6 +174,7 @@ def _probe(*, has_guess: bool, from_table: bool, is_narrowed: bool) -> sa.Select
         sa.select(sa.func.count()).select_from(wide).scalar_subquery().label("wide"),
         (_narrowing() if is_narrowed else sa.cast(sa.null(), sa.LargeBinary)).label("narrowing"),
     ).select_from(known.outerjoin(kept, sa.true()))
+    return hot(statement)
 
 
 @cache
