@@ -29,7 +29,7 @@ def latest_finals(among: sa.Select[Any]) -> sa.Select[Any]:
     """
     version = document_versions.c
     ordinal, seq = oldest_first()
-    statuses = [sa.literal_column(f"'{status}'") for status in sorted(FINAL_STATUSES)]
+    statuses: list[sa.ColumnElement[str]] = [sa.literal_column(f"'{status}'") for status in sorted(FINAL_STATUSES)]
     return (
         sa.select(version.document_id, version.id.label("version_id"))
         .where(version.id.in_(among), version.status.in_(statuses))

@@ -6,13 +6,12 @@ import time
 import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Protocol
 
 from shared.errors import NotVisibleError, UnauthenticatedError
 from shared.runtime import bootstrap, observability
 from shared.runtime.events import HttpEvent
-from shared.runtime.http import answer, problem_answer, problem_of
+from shared.runtime.http import answer, problem_answer, problem_of, sqlstate_behind
 
 if TYPE_CHECKING:
     from shared.access.caller import Caller
@@ -78,8 +77,10 @@ def _answered(request: HttpEvent, endpoints: Mapping[str, Endpoint]) -> tuple[An
         return answer(_work(request, endpoints), correlation_id=request.correlation_id), []
     except Exception as error:  # noqa: BLE001  # the one place where every error becomes an answer
         problem = problem_of(error)
-        if problem.status is HTTPStatus.INTERNAL_SERVER_ERROR:
-            observability.log_failure("request_failed", error)
+        if problem.is_fault:
+            observability.log_failure(
+                "request_failed", error, **observability.fields_of(sqlstate=sqlstate_behind(error))
+            )
         return problem_answer(problem, correlation_id=request.correlation_id), observability.kinds(error)
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 import json
+import sys
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, is_dataclass
 from datetime import date, datetime
@@ -42,9 +43,27 @@ TYPE_OF: Final[Mapping[HTTPStatus, str]] = {
     HTTPStatus.SERVICE_UNAVAILABLE: "unavailable",
     HTTPStatus.INTERNAL_SERVER_ERROR: "internal-error",
 }
-# Classes of SQLSTATE under which the same request may succeed later: connection, resources, operator intervention,
-# rollback of a transaction, a lock that was not to be had.
-_PASSING_SQLSTATES = ("08", "53", "57", "40", "55P03")
+# Classes and codes of SQLSTATE under which the same request may succeed later by itself.
+PASSING_SQLSTATES: Final = (
+    "08",  # connection
+    "53",  # resources: disk, memory, connections
+    "57",  # operator intervention: shut down, starting up, cancelled
+    "58",  # the system under the server: input and output
+    "40001",  # serialization
+    "40003",  # whether the statement was completed is not known
+    "40P01",  # deadlock
+    "55P03",  # a lock that was not to be had
+)
+# Codes under which somebody has to see to the database: nothing is wrong with the request, and nothing leaves until it
+# can be recorded. Logged as faults.
+UNFIT_SQLSTATES: Final = (
+    "25006",  # read-only: a standby, or a server that was demoted
+    "28",  # it does not let us in
+    "3D000",  # there is no such database
+    "42501",  # it does not let us read or write a table
+    "42703",  # no such column: its schema is another release's
+    "42P01",  # no such table
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +81,8 @@ class Problem:
     status: HTTPStatus
     detail: str | None = None
     field: str | None = None
+    is_fault: bool = False
+    """Whether somebody has to see to it: logged with all but its message."""
 
     def document(self, correlation_id: str) -> dict[str, Any]:
         """Return the problem document."""
@@ -87,17 +108,33 @@ class Problem:
 
 
 def problem_of(error: Exception) -> Problem:
-    """Return the problem that an error becomes; 500 without detail for what is not in the table."""
+    """Return the problem that an error becomes; 500 without detail for what is not in the tables."""
     if isinstance(error, ValidationError):
         return _invalid(error)
     for ancestor in type(error).__mro__:
         status = STATUS_OF.get(ancestor)
         if status is not None:
             assert isinstance(error, errors.KnowledgeIndexError)
-            return Problem(status, error.message, getattr(error, "field", None))
-    if _is_passing_database_error(error):
-        return Problem(HTTPStatus.SERVICE_UNAVAILABLE, errors.EngineUnavailableError().message)
-    return Problem(HTTPStatus.INTERNAL_SERVER_ERROR)
+            is_fault = status is HTTPStatus.SERVICE_UNAVAILABLE and _is_unfit(sqlstate_behind(error))
+            return Problem(status, error.message, getattr(error, "field", None), is_fault=is_fault)
+    return _database_problem(error) or Problem(HTTPStatus.INTERNAL_SERVER_ERROR, is_fault=True)
+
+
+def sqlstate_behind(error: BaseException) -> str | None:
+    """Return PostgreSQL's code for the error or for the first of its causes that has one."""
+    # Where no driver was loaded, no error is one of PostgreSQL.
+    if "pg8000" not in sys.modules or "sqlalchemy" not in sys.modules:
+        return None
+    from shared.db.engine import sqlstate  # noqa: PLC0415
+
+    current: BaseException | None = error
+    seen = set[int]()
+    while current is not None and id(current) not in seen:
+        if (code := sqlstate(current)) is not None:
+            return code
+        seen.add(id(current))
+        current = current.__cause__
+    return None
 
 
 def problem_answer(problem: Problem, *, correlation_id: str) -> dict[str, Any]:
@@ -159,15 +196,24 @@ def _invalid(error: ValidationError) -> Problem:
     return Problem(HTTPStatus.BAD_REQUEST, str(first["msg"]).removeprefix("Value error, "), field)
 
 
-def _is_passing_database_error(error: Exception) -> bool:
+def _database_problem(error: Exception) -> Problem | None:
+    """Return the problem of a database that is away, busy or unfit; None for what is wrong with our statement."""
     from sqlalchemy import exc  # noqa: PLC0415  # only here, where something has gone wrong already
 
-    if isinstance(error, exc.TimeoutError):  # every connection is in use
-        return True
-    if not isinstance(error, exc.DBAPIError):
-        return False
-    if error.connection_invalidated or isinstance(error, exc.InterfaceError):
-        return True
-    from shared.db.engine import sqlstate  # noqa: PLC0415
+    # TimeoutError: every connection is in use.
+    if not isinstance(error, exc.DBAPIError | exc.TimeoutError):
+        return None
+    code = sqlstate_behind(error)
+    is_unfit = _is_unfit(code)
+    is_away = (
+        isinstance(error, exc.TimeoutError | exc.InterfaceError)
+        or (isinstance(error, exc.DBAPIError) and error.connection_invalidated)
+        or (code or "").startswith(PASSING_SQLSTATES)
+    )
+    if not (is_unfit or is_away):
+        return None
+    return Problem(HTTPStatus.SERVICE_UNAVAILABLE, errors.EngineUnavailableError().message, is_fault=is_unfit)
 
-    return (sqlstate(error) or "").startswith(_PASSING_SQLSTATES)
+
+def _is_unfit(code: str | None) -> bool:
+    return code is not None and code.startswith(UNFIT_SQLSTATES)

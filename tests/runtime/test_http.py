@@ -65,27 +65,83 @@ def database_error(code: str, kind: type[sa.exc.DBAPIError] = sa.exc.Programming
     return kind(f"SELECT {SECRET}", {}, DatabaseError({"C": code, "M": SECRET}))
 
 
+# Each code with its status, and whether it is logged as a fault.
+SQLSTATES = {
+    "08000": (503, False),
+    "08001": (503, False),
+    "08003": (503, False),
+    "08006": (503, False),
+    "08P01": (503, False),
+    "22P02": (500, True),
+    "23505": (500, True),
+    "23514": (500, True),
+    "25006": (503, True),
+    "25P02": (500, True),
+    "28000": (503, True),
+    "28P01": (503, True),
+    "3D000": (503, True),
+    "40000": (500, True),
+    "40001": (503, False),
+    "40002": (500, True),
+    "40003": (503, False),
+    "40P01": (503, False),
+    "42501": (503, True),
+    "42601": (500, True),
+    "42703": (503, True),
+    "42883": (500, True),
+    "42P01": (503, True),
+    "53000": (503, False),
+    "53100": (503, False),
+    "53200": (503, False),
+    "53300": (503, False),
+    "55006": (500, True),
+    "55P03": (503, False),
+    "57014": (503, False),
+    "57P01": (503, False),
+    "57P02": (503, False),
+    "57P03": (503, False),
+    "57P05": (503, False),
+    "58000": (503, False),
+    "58030": (503, False),
+    "XX000": (500, True),
+    "XX001": (500, True),
+}
+
+
+@pytest.mark.parametrize("code", SQLSTATES)
+def test_a_code_of_the_database_passes_or_is_a_fault(code: str) -> None:
+    _is_answered(database_error(code), *SQLSTATES[code])
+
+
 @pytest.mark.parametrize(
-    ("error", "status"),
+    ("error", "status", "is_fault"),
     [
-        (database_error("08006"), 503),
-        (database_error("53300"), 503),
-        (database_error("57014"), 503),
-        (database_error("57P01"), 503),
-        (database_error("40001"), 503),
-        (database_error("55P03"), 503),
-        (database_error("42P01"), 500),
-        (database_error("22P02"), 500),
-        (database_error("23505"), 500),
-        (sa.exc.TimeoutError(SECRET), 503),
-        (sa.exc.InterfaceError(SECRET, {}, Exception(SECRET)), 503),
-        (sa.exc.OperationalError(SECRET, {}, Exception(SECRET), connection_invalidated=True), 503),
-        (sa.exc.InvalidRequestError(SECRET), 500),
+        (sa.exc.TimeoutError(SECRET), 503, False),
+        (sa.exc.InterfaceError(SECRET, {}, Exception(SECRET)), 503, False),
+        (sa.exc.OperationalError(SECRET, {}, Exception(SECRET), connection_invalidated=True), 503, False),
+        (sa.exc.OperationalError(SECRET, {}, Exception(SECRET)), 500, True),
+        (sa.exc.InvalidRequestError(SECRET), 500, True),
+        (DatabaseError({"C": "42P01", "M": SECRET}), 500, True),
     ],
     ids=lambda value: type(value).__name__,
 )
-def test_an_error_of_the_database_passes_or_is_ours(error: Exception, status: int) -> None:
-    given = problem_answer(problem_of(error), correlation_id="c-1")
+def test_an_error_of_the_database_without_a_code_passes_or_is_ours(
+    error: Exception, status: int, *, is_fault: bool
+) -> None:
+    _is_answered(error, status, is_fault=is_fault)
+
+
+def test_an_unfit_database_is_a_fault_however_the_engine_names_it() -> None:
+    for code, is_fault in (("25006", True), ("57P01", False)):
+        away = errors.EngineUnavailableError()
+        away.__cause__ = DatabaseError({"C": code, "M": SECRET})
+        _is_answered(away, 503, is_fault=is_fault)
+
+
+def _is_answered(error: Exception, status: int, is_fault: bool) -> None:  # as the table has it
+    problem = problem_of(error)
+    assert problem.is_fault is is_fault
+    given = problem_answer(problem, correlation_id="c-1")
     assert given["statusCode"] == status
     assert ("retry-after" in given["headers"]) is (status == 503)
     assert SECRET not in json.dumps(given)
