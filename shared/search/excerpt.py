@@ -46,8 +46,8 @@ def query_stems(query: str) -> frozenset[str]:
 
 def excerpt_of(chunk: str, stems: frozenset[str], *, chars: int = EXCERPT_CHARS) -> Excerpt:
     """Return the window of at most `chars` characters with the most different words of the query, cut at word ends."""
-    matches = [(word.start(), word.end(), stem(word.group())) for word in _WORD.finditer(chunk)]
-    found = [match for match in matches if match[2] in stems]
+    words = _WORD.finditer(chunk)
+    found = [(*word.span(), stemmed) for word in words if (stemmed := stem(word.group())) in stems]
     start, end = _window(chunk, found, chars)
     start, end = _trimmed(chunk, start, end)
     marks = tuple((a - start, b - start) for a, b, _ in found if start <= a and b <= end)

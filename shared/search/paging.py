@@ -6,7 +6,7 @@ sends both, so what a reader has seen on page one never moves when page two is a
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import Final, NamedTuple
 
@@ -82,11 +82,18 @@ def weight_of(leg: Leg, retrieval: Retrieval) -> float:
 
 def candidates(answers: Mapping[Asked, Sequence[RankedRow]], retrieval: Retrieval) -> Candidates:
     """Return all rows of the legs in the total order: pool, score descending, version, kind, ordinal."""
-    rows = {asked: [(row.score, row.ref) for row in answer] for asked, answer in answers.items()}
-    largest = max((asked.size for asked in rows), default=0)
-    is_cut = any(len(rows[asked]) >= asked.size for asked in rows if asked.size == largest)
-    known = {ref.chunk_id: ref for listed in rows.values() for _, ref in listed}
-    identified = {ref.version_seq for asked, listed in rows.items() if asked.leg is Leg.IDENTIFIER for _, ref in listed}
+    largest = max((asked.size for asked in answers), default=0)
+    is_cut = any(len(answer) >= asked.size for asked, answer in answers.items() if asked.size == largest)
+    rows: dict[Asked, Rows] = {}
+    known: dict[str, RowRef] = {}
+    identified: set[int] = set()
+    for asked, answer in answers.items():
+        rows[asked] = [(row.chunk_id, row.score) for row in answer]
+        for row in answer:
+            if row.chunk_id not in known:
+                known[row.chunk_id] = row.ref
+        if asked.leg is Leg.IDENTIFIER:
+            identified.update(known[row.chunk_id].version_seq for row in answer)
     ordered: list[Candidate] = []
     place, seen = -1, set[str]()
     for pool in sorted({min(largest, SMALL_POOL), largest}):
@@ -123,7 +130,7 @@ def _end_of_place(ordered: Sequence[Candidate], at: int) -> int:
     return end
 
 
-Rows = list[tuple[float, RowRef]]
+Rows = list[tuple[str, float]]
 
 
 def _at(rows: Mapping[Asked, Rows], pool: int) -> dict[Leg, dict[str, int]]:
@@ -132,22 +139,23 @@ def _at(rows: Mapping[Asked, Rows], pool: int) -> dict[Leg, dict[str, int]]:
     for asked in sorted(rows, key=lambda one: one.size):
         # Exactly this size if it was sent, else the beginning of a larger one.
         if asked.size >= pool and asked.leg not in lists:
-            lists[asked.leg] = ranks0([(ref.chunk_id, score) for score, ref in rows[asked][:pool]])
+            lists[asked.leg] = ranks0(rows[asked][:pool])
     return lists
 
 
 def _scored(
     lists: Mapping[Leg, Mapping[str, int]], known: Mapping[str, RowRef], retrieval: Retrieval
-) -> Iterator[tuple[float, RowRef]]:
+) -> list[tuple[float, RowRef]]:
     weighted = [(weight_of(leg, retrieval), lists[leg]) for leg in Leg if leg in lists]
     boosts = retrieval.version_status_boost
-    scored = [
-        (with_status(score, known[chunk_id].status, boosts), known[chunk_id])
-        for chunk_id, score in fused_scores(weighted, rrf_k=retrieval.fusion_rrf_k).items()
-    ]
-    scored.sort(key=lambda row: (-row[0], *_position(row[1])))
-    yield from scored
+    scored: list[tuple[float, RowRef]] = []
+    for chunk_id, score in fused_scores(weighted, rrf_k=retrieval.fusion_rrf_k).items():
+        ref = known[chunk_id]
+        scored.append((with_status(score, ref.status, boosts), ref))
+    scored.sort(key=_position)
+    return scored
 
 
-def _position(ref: RowRef) -> tuple[int, str, int]:
-    return ref.version_seq, ref.kind, ref.ordinal
+def _position(row: tuple[float, RowRef]) -> tuple[float, int, str, int]:
+    score, ref = row
+    return -score, ref.version_seq, ref.kind, ref.ordinal

@@ -7,7 +7,7 @@ an answer whose audit row cannot be written does not leave (docs/adr/0007-audit-
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final, NamedTuple
@@ -107,10 +107,10 @@ def verified(
         statement = statement.add_cte(keeping.upsert(scope.pending).cte("kept_scope"))
     values = {
         "viewer": sorted(scope.principals),
-        "places": [one.place for one in given],
-        "seqs": [one.version_seq for one in given],
-        "chunk_ids": [one.chunk_id for one in given],
-        "shown_ids": [one.shown_id for one in given],
+        "places": _listed(one.place for one in given),
+        "seqs": _listed(one.version_seq for one in given),
+        "chunk_ids": _listed(one.chunk_id for one in given),
+        "shown_ids": _listed(one.shown_id for one in given),
         "per_document": cut.per_document,
         "first": cut.first,
         "count": cut.count,
@@ -127,7 +127,7 @@ def verified(
 def _statement(mode: AclMode, *, is_administrator: bool, collapsed: bool) -> sa.Select[Any]:
     """Return the statement; built once a process, because building it costs more than running it."""
     standing = Standing(sa.bindparam("viewer", type_=TextArray), mode, is_administrator)
-    visible = predicate.visible_versions(standing, among=_with_siblings(sa.bindparam("seqs", type_=_Numbers)))
+    visible = predicate.visible_versions(standing, among=_with_siblings(_array("seqs", _Numbers)))
     citable = predicate.citable_observations(standing, visible)
     hits = _hits(_candidates(visible, citable), collapsed=collapsed)
     first, count = sa.bindparam("first", type_=sa.Integer), sa.bindparam("count", type_=sa.Integer)
@@ -145,7 +145,7 @@ def _statement(mode: AclMode, *, is_administrator: bool, collapsed: bool) -> sa.
     )
 
 
-def _with_siblings(seqs: sa.BindParameter[Any]) -> sa.ColumnElement[bool]:
+def _with_siblings(seqs: sa.ColumnElement[Any]) -> sa.ColumnElement[bool]:
     """Return: all versions of the candidates' documents. Which one is the latest final is a matter of all visible."""
     candidates = document_versions.alias("candidate_versions")
     documents_of = sa.select(candidates.c.document_id).where(candidates.c.seq == sa.any_(seqs))
@@ -153,14 +153,24 @@ def _with_siblings(seqs: sa.BindParameter[Any]) -> sa.ColumnElement[bool]:
     return document_versions.c.document_id == sa.any_(sa.func.array(documents_of.scalar_subquery()))
 
 
+def _array(name: str, kind: pg.ARRAY[Any]) -> sa.ColumnElement[Any]:
+    """Return the array behind a parameter that is made by `_listed`."""
+    return sa.cast(sa.bindparam(name, type_=sa.Text), kind)
+
+
+def _listed(values: Iterable[object]) -> str:
+    """Return numbers or ids as the text of an array: the driver would spell every id out letter by letter."""
+    return f"{{{','.join(map(str, values))}}}"
+
+
 def _candidates(visible: sa.CTE, citable: sa.CTE) -> sa.CTE:
     """Return the candidates that may be shown: their version is visible and citable, their chunk is one of it."""
     given = (
         sa.func.unnest(
-            sa.bindparam("places", type_=_Numbers),
-            sa.bindparam("seqs", type_=_Numbers),
-            sa.bindparam("chunk_ids", type_=_Ids),
-            sa.bindparam("shown_ids", type_=_Ids),
+            _array("places", _Numbers),
+            _array("seqs", _Numbers),
+            _array("chunk_ids", _Ids),
+            _array("shown_ids", _Ids),
         )
         .table_valued("place", "seq", "chunk_id", "shown_id", with_ordinality="nr", name="given")
         .render_derived()
