@@ -20,7 +20,6 @@ from shared.errors import MisconfiguredError
 from shared.index.client import IndexClient
 from shared.providers.embedding.protocol import EmbeddingProvider
 from shared.search import hits
-from shared.search.cursor import KEY_LABEL, CursorSeal
 from shared.search.excerpt import query_stems
 from shared.search.listing import Listing
 from shared.search.paging import LARGE_POOL, Candidate, pool_size, prefix
@@ -61,7 +60,6 @@ class SearchService:
         self._embedding = embedding
         self._retrieval = settings.retrieval
         self._hasher = hasher
-        self._seal = CursorSeal(hasher.derived_key(KEY_LABEL))
         self._reranker = reranker if settings.retrieval.rerank_enabled else None
 
     def search(self, caller: Caller, request: SearchRequest, *, correlation_id: str | None = None) -> Answer:
@@ -85,7 +83,7 @@ class SearchService:
 
     def filter(self, caller: Caller, request: FilterRequest, *, correlation_id: str | None = None) -> Answer:
         """Return what fulfils the filters, newest day first, with a cursor to go on or, on the last page, the total."""
-        listing = Listing(self._index, self._retrieval, request, self._seal, subject=caller.subject)
+        listing = Listing(self._index, self._retrieval, request)
         scope = self._scope(caller, request)
         entry = self._entry("search.filter", caller, scope, request, correlation_id)
         cut = Cut(first=request.offset, count=request.limit, per_document=_EVERY_ROW, collapsed=False)
@@ -131,14 +129,15 @@ class SearchService:
         self, scope: CompiledAccessScope, ordered: list[Candidate], cut: Cut, entry: AuditEntry, *, is_all: bool
     ) -> Verified:
         """Verify as many candidates as the page most likely needs, all of them if that was too few."""
-        given = _given(ordered, swap_profiles=cut.collapsed)
         wanted = cut.first + cut.count + 1 + _SPARE_HITS
         rows = None if cut.collapsed else cut.per_document
         first = prefix(ordered, hits=wanted, rows_per_document=rows)
-        if first < len(given):
-            page = self._verified(scope, given[:first], cut, entry, is_all=False)
+        if first < len(ordered):
+            given = _given(ordered, first, swap_profiles=cut.collapsed)
+            page = self._verified(scope, given, cut, entry, is_all=False)
             if page.is_certain:
                 return page
+        given = _given(ordered, len(ordered), swap_profiles=cut.collapsed)
         return self._verified(scope, given, cut, entry, is_all=is_all)
 
     def _verified(
@@ -186,12 +185,16 @@ def _holds_all(ordered: Sequence[Candidate], scope: CompiledAccessScope) -> bool
     return len({one.ref.version_seq for one in ordered}) >= scope.size
 
 
-def _given(ordered: Sequence[Candidate], *, swap_profiles: bool) -> list[Given]:
-    """Return the candidates for SQL. A profile shows its version's best passage if that is a candidate as well."""
+def _given(ordered: Sequence[Candidate], first: int, *, swap_profiles: bool) -> list[Given]:
+    """Return the `first` candidates for SQL.
+
+    A profile shows its version's best passage if that is a candidate as well, however far down.
+    """
     best: dict[int, str] = {}
-    if swap_profiles:
+    profiles = {one.ref.version_seq for one in ordered[:first] if one.ref.kind is ChunkKind.PROFILE}
+    if swap_profiles and profiles:
         for one in ordered:
-            if one.ref.kind is ChunkKind.CHUNK:
+            if one.ref.version_seq in profiles and one.ref.kind is ChunkKind.CHUNK:
                 best.setdefault(one.ref.version_seq, one.ref.chunk_id)
     return [
         Given(
@@ -200,7 +203,7 @@ def _given(ordered: Sequence[Candidate], *, swap_profiles: bool) -> list[Given]:
             one.ref.chunk_id,
             best.get(one.ref.version_seq, one.ref.chunk_id) if one.ref.kind is ChunkKind.PROFILE else one.ref.chunk_id,
         )
-        for one in ordered
+        for one in ordered[:first]
     ]
 
 
