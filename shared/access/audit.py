@@ -74,3 +74,7 @@ class AuditHasher:
     def hash(self, text: str) -> str:
         """Return the hash of a query text, in hex."""
         return hmac.new(self._key, text.encode("utf-8", "surrogatepass"), hashlib.sha256).hexdigest()
+
+    def derived_key(self, label: str) -> bytes:
+        """Return a key of 32 bytes for another purpose. No text hashes to it: it is cut from another hash function."""
+        return hmac.new(self._key, label.encode(), hashlib.sha512).digest()[:32]

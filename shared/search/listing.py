@@ -8,7 +8,7 @@ from shared.access.scope import CompiledAccessScope
 from shared.index.answers import RankedRow
 from shared.index.client import IndexClient
 from shared.search import bodies
-from shared.search.cursor import Position, decode, encode
+from shared.search.cursor import CursorSeal, Position
 from shared.search.filters import filter_clauses
 from shared.search.request import FilterRequest
 from shared.search.verification import Given
@@ -21,11 +21,15 @@ _LARGEST_BATCH: Final = 5000
 class Listing:
     """What one request has read of the list so far. Raises `InvalidRequestError` on a wrong cursor."""
 
-    def __init__(self, index: IndexClient, retrieval: Retrieval, request: FilterRequest) -> None:
+    def __init__(
+        self, index: IndexClient, retrieval: Retrieval, request: FilterRequest, seal: CursorSeal, *, subject: str
+    ) -> None:
         self._index = index
         self._alias = retrieval.index_name
         self._request = request
-        position = decode(request)
+        self._seal = seal
+        self._subject = subject
+        position = seal.opened(request, subject=subject)
         self._after = None if position is None else position.after
         self._batch = request.window + 1 + _SPARE_ROWS
         self._rows: list[RankedRow] = []
@@ -58,4 +62,4 @@ class Listing:
         """Return the cursor that goes on behind candidate `number` (from 1), `seen` results into this request."""
         day, version_seq, _ = self._rows[number - 1].sort
         position = Position(day=day, version_seq=version_seq, seen=self.seen_before + seen)
-        return encode(position, self._request)
+        return self._seal.sealed(position, self._request, subject=self._subject)

@@ -20,6 +20,7 @@ from shared.errors import MisconfiguredError
 from shared.index.client import IndexClient
 from shared.providers.embedding.protocol import EmbeddingProvider
 from shared.search import hits
+from shared.search.cursor import KEY_LABEL, CursorSeal
 from shared.search.excerpt import query_stems
 from shared.search.listing import Listing
 from shared.search.paging import LARGE_POOL, Candidate, pool_size, prefix
@@ -60,6 +61,7 @@ class SearchService:
         self._embedding = embedding
         self._retrieval = settings.retrieval
         self._hasher = hasher
+        self._seal = CursorSeal(hasher.derived_key(KEY_LABEL))
         self._reranker = reranker if settings.retrieval.rerank_enabled else None
 
     def search(self, caller: Caller, request: SearchRequest, *, correlation_id: str | None = None) -> Answer:
@@ -83,7 +85,7 @@ class SearchService:
 
     def filter(self, caller: Caller, request: FilterRequest, *, correlation_id: str | None = None) -> Answer:
         """Return what fulfils the filters, newest day first, with a cursor to go on or, on the last page, the total."""
-        listing = Listing(self._index, self._retrieval, request)
+        listing = Listing(self._index, self._retrieval, request, self._seal, subject=caller.subject)
         scope = self._scope(caller, request)
         entry = self._entry("search.filter", caller, scope, request, correlation_id)
         cut = Cut(first=request.offset, count=request.limit, per_document=_EVERY_ROW, collapsed=False)

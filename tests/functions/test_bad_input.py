@@ -154,6 +154,19 @@ def test_a_wrong_parameter_of_the_scope_is_named(api: Api, token: str, query: di
     is_problem(api.get("/access/scope", token, **query), 400, field)
 
 
+def test_a_cursor_that_was_given_to_somebody_else_or_changed_is_refused(
+    api: Api, token: str, token_of: Callable[[str], str]
+) -> None:
+    page = api.post("/search/filter", token, {"limit": 1}).json["page"]
+    cursor = page["next_cursor"]
+    assert api.post("/search/filter", token, {"limit": 1, "cursor": cursor}).status == 200
+    is_problem(api.post("/search/filter", token_of("root"), {"cursor": cursor}), 400, "cursor")
+    is_problem(api.post("/search/filter", token, {"cursor": cursor, "filters": {"language": "de"}}), 400, "cursor")
+    changed = cursor[:50] + ("A" if cursor[50] != "A" else "B") + cursor[51:]
+    for wrong in (changed, cursor[:-4], "", "x", cursor * 9):
+        is_problem(api.post("/search/filter", token, {"cursor": wrong}), 400, "cursor")
+
+
 def test_base64_that_is_none_is_refused(api: Api, token: str) -> None:
     from functions.search.handler import handler
     from local.lambda_context import LambdaContext
