@@ -17,6 +17,7 @@ import sqlalchemy as sa
 
 from shared.errors import LimitExceededError
 from shared.ingest.convert.formats import Conversion
+from shared.ingest.objects import ObjectRow
 from shared.providers.storage import ObjectStore
 from shared.settings import Settings
 from shared.sources.base import Source
@@ -36,6 +37,8 @@ class Payload:
     # Path, project and matter: what else but the bytes decides where a version belongs.
     place: str | None = None
     text_key: str | None = None
+    # The list of the files in this one; None when there are none.
+    members_key: str | None = None
     facts_key: str | None = None
     document_id: str | None = None
     version_id: str | None = None
@@ -69,9 +72,10 @@ class Payload:
 
 @dataclass(frozen=True, slots=True)
 class StageInput:
-    """One call of a stage."""
+    """One call of a stage. `row` is the object as it was when the caller took its lock."""
 
     payload: Payload
+    row: ObjectRow
     timeout_s: float
 
 

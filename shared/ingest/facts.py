@@ -1,14 +1,20 @@
-"""What is read from one version without a model: the values, and their stored form."""
+"""What is read from one version without a model: the values, and their stored form.
+
+A file's name is seen only by those who may cite that file; a version may be seen at several. So everything is read
+twice, from the content alone and with the name, and each version says by which name its facts were read.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass
 from datetime import date
-from typing import Any
+from typing import Any, Final
 
 from shared.types import Language, VersionStatus
+
+UNKNOWN_NAME: Final = "unknown"
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +31,8 @@ class Facts:
     """Title, type, language, date, identifiers and status of a version.
 
     `identifiers` are {"kind", "raw", "canonical"}; `status_evidence` is [{"kind", "value"}]; `number` is the version
-    number that the file's name gives. `notes` say what was left out.
+    number that the file's name gives. `notes` say what was left out. `named_by` is the key of the name that was read
+    along with the content (`metadata.names.stem_key`), None for facts from the content alone.
     """
 
     title: str
@@ -39,6 +46,14 @@ class Facts:
     family: str | None
     number: tuple[int, ...] | None
     notes: tuple[str, ...] = ()
+    named_by: str | None = None
+
+    @property
+    def indexed(self) -> tuple[object, ...]:
+        """What the index rows of the version carry of it: when this changes, they are written anew."""
+        kept = tuple(tuple(sorted(item.items())) for item in self.identifiers)
+        day = self.doc_date.day
+        return self.title, self.status, self.doc_type, self.doc_type_ancestors, self.language, day, kept
 
     def to_json(self) -> dict[str, Any]:
         """Return the facts as a JSON value."""
@@ -64,4 +79,32 @@ class Facts:
             family=body["family"],
             number=tuple(body["number"]) if body["number"] else None,
             notes=tuple(body["notes"]),
+            # Facts from before the key was kept count as read by a name that no file has.
+            named_by=body.get("named_by", UNKNOWN_NAME),
         )
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """The facts of one version, from its content alone and with the name of one file that shows it."""
+
+    content: Facts
+    named: Facts
+
+    def to_json(self) -> dict[str, Any]:
+        """Return both as a JSON value; of the second only what the name changed."""
+        plain, named = self.content.to_json(), self.named.to_json()
+        return {"content": plain, "named": {key: value for key, value in named.items() if value != plain[key]}}
+
+    @classmethod
+    def from_json(cls, stored: bytes | str) -> Reading:
+        """Return the reading that `to_json` gave."""
+        body = json.loads(stored)
+        return cls(Facts.from_json(body["content"]), Facts.from_json({**body["content"], **body["named"]}))
+
+    def facts_for(self, name_keys: Collection[str]) -> Facts:
+        """Return what may be shown of a version that is seen under names with these keys.
+
+        What the name adds counts only while every file that shows the version bears this very name.
+        """
+        return self.named if set(name_keys) == {self.named.named_by} else self.content

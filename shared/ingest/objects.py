@@ -13,7 +13,7 @@ from sqlalchemy.dialects import postgresql as pg
 
 from shared.access.inheritance import inherit_acl
 from shared.db.tables.sources import source_objects, sources
-from shared.errors import MisconfiguredError, NotVisibleError
+from shared.errors import MisconfiguredError
 from shared.sources.base import FoundObject
 from shared.sources.config import SourceConfig
 from shared.text.normalise import stored
@@ -107,24 +107,25 @@ def register_members(connection: sa.Connection, parent: ObjectRow, members: Sequ
         inherit_acl(connection, parent.id)
 
 
-def load(connection: sa.Connection, object_id: SourceObjectId) -> ObjectRow:
-    """Return the object's row."""
-    columns = [source_objects.c[name] for name in ObjectRow.__slots__]
-    row = connection.execute(sa.select(*columns).where(source_objects.c.id == object_id)).one_or_none()
-    if row is None:
-        raise NotVisibleError(f"there is no source object {object_id}")
-    return ObjectRow(*row)
+def columns() -> list[sa.Column[Any]]:
+    """Return the columns of an `ObjectRow`, in its order."""
+    return [source_objects.c[name] for name in ObjectRow.__slots__]
 
 
-def children(connection: sa.Connection, object_id: SourceObjectId) -> list[ObjectRow]:
+def has_children() -> sa.ColumnElement[bool]:
+    """Return whether files taken out of the object are there."""
+    inner = source_objects.alias("inner_objects")
+    return sa.exists().where(inner.c.parent_id == source_objects.c.id, inner.c.deleted_at.is_(None))
+
+
+def children(connection: sa.Connection, object_id: SourceObjectId) -> list[SourceObjectId]:
     """Return the objects taken out of this one that are still there, in their order in it."""
-    columns = [source_objects.c[name] for name in ObjectRow.__slots__]
     rows = connection.execute(
-        sa.select(*columns)
+        sa.select(source_objects.c.id)
         .where(source_objects.c.parent_id == object_id, source_objects.c.deleted_at.is_(None))
         .order_by(source_objects.c.external_id)
-    )
-    return [ObjectRow(*row) for row in rows]
+    ).scalars()
+    return [SourceObjectId(row) for row in rows]
 
 
 def _upsert(connection: sa.Connection, rows: Sequence[dict[str, Any]], updated: Sequence[str]) -> None:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from uuid import UUID
+from functools import cache
 
 import sqlalchemy as sa
+from sqlalchemy.dialects import postgresql as pg
 
+from shared.db.tables.base import Uuid
 from shared.db.tables.catalog import document_versions
 from shared.db.tables.ingest import index_outbox
 from shared.types import ChunkId, OutboxOperation, VersionId
@@ -17,27 +19,53 @@ def queue(connection: sa.Connection, stale: Mapping[VersionId, Sequence[ChunkId]
 
     Until the rows are written the versions count as not indexed.
     """
-    versions = sorted(stale)
-    if not versions:
+    if not stale:
         return
-    marked = connection.execute(
-        sa.update(document_versions)
-        .where(document_versions.c.id.in_(versions))
-        .values(indexed_at=None)
-        .returning(document_versions.c.id, document_versions.c.seq)
+    body = [{"version_id": str(version), "gone": [str(one) for one in sorted(gone)]} for version, gone in stale.items()]
+    connection.execute(_queue(), {"stale": body})
+
+
+@cache
+def _queue() -> sa.Insert:
+    """Mark versions as not indexed and queue them, in one statement; one that does not exist is left out."""
+    columns = (sa.column("version_id", Uuid), sa.column("gone", pg.JSONB))
+    stale = (
+        sa.func.jsonb_to_recordset(sa.bindparam("stale", type_=pg.JSONB))
+        .table_valued(*columns, name="stale")
+        .render_derived(with_types=True)
     )
-    seqs = {VersionId(UUID(str(found))): seq for found, seq in marked}
-    rows = [
-        {
-            "version_id": version,
-            "version_seq": seqs[version],
-            "operation": OutboxOperation.INDEX,
-            "stale_chunk_ids": sorted(stale[version]),
-        }
-        for version in versions
-        if version in seqs
-    ]
-    connection.execute(sa.insert(index_outbox), rows)
+    marked = (
+        sa.update(document_versions)
+        .where(document_versions.c.id == stale.c.version_id)
+        .values(indexed_at=None)
+        .returning(document_versions.c.id, document_versions.c.seq, stale.c.gone)
+        .cte("marked")
+    )
+    gone = (
+        sa.func.jsonb_array_elements_text(marked.c.gone)
+        .table_valued(sa.column("id", sa.Text), name="one")
+        .render_derived()
+    )
+    ids = sa.select(sa.func.array_agg(sa.cast(gone.c.id, Uuid))).select_from(gone).scalar_subquery()
+    nothing = sa.cast(pg.array([]), pg.ARRAY(Uuid))
+    return sa.insert(index_outbox).from_select(
+        ["version_id", "version_seq", "operation", "stale_chunk_ids"],
+        sa.select(
+            marked.c.id,
+            marked.c.seq,
+            sa.literal(OutboxOperation.INDEX.value),
+            sa.func.coalesce(ids, nothing),
+        ).order_by(marked.c.id),
+    )
+
+
+def queue_if_waiting(connection: sa.Connection, version_id: VersionId) -> None:
+    """Queue the version unless it is in the index or queued already."""
+    queued = sa.exists().where(index_outbox.c.version_id == document_versions.c.id, index_outbox.c.done_at.is_(None))
+    waiting = sa.select(document_versions.c.id, document_versions.c.seq, sa.literal(OutboxOperation.INDEX.value)).where(
+        document_versions.c.id == version_id, document_versions.c.indexed_at.is_(None), ~queued
+    )
+    connection.execute(sa.insert(index_outbox).from_select(["version_id", "version_seq", "operation"], waiting))
 
 
 def open_count(connection: sa.Connection) -> int:

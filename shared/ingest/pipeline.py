@@ -14,7 +14,7 @@ from shared.ingest.stages.metadata import metadata
 from shared.ingest.stages.versions import versions
 from shared.settings import Settings
 
-_FETCH, _METADATA, _VERSIONS, _CHUNK, _INDEX = "1", "1", "1", "1", "1"
+_FETCH, _METADATA, _VERSIONS, _CHUNK, _INDEX = "1", "2", "2", "2", "1"
 _STAGE_TIMEOUT_S = 60.0
 
 
@@ -30,15 +30,15 @@ def stages(settings: Settings) -> tuple[Stage, ...]:
         Stage("fetch", fetch, _always(_FETCH), (), _STAGE_TIMEOUT_S, retry, always=True),
         Stage("convert", convert, converter_of, ("sha256", "mime"), settings.ingest.convert_timeout_s, retry),
         Stage("metadata", metadata, _always(_METADATA), ("text_key", "mime", "place"), _STAGE_TIMEOUT_S, retry),
-        Stage("versions", versions, _always(_VERSIONS), ("sha256", "facts_key", "place"), _STAGE_TIMEOUT_S, retry),
         Stage(
-            "chunk",
-            chunk,
-            _always(f"{_CHUNK}/{cut}{profiles}"),
-            ("text_key", "facts_key", "version_id", "place"),
+            "versions",
+            versions,
+            _always(f"{_VERSIONS}/{profiles}"),
+            ("sha256", "text_key", "facts_key", "place"),
             _STAGE_TIMEOUT_S,
             retry,
         ),
+        Stage("chunk", chunk, _always(f"{_CHUNK}/{cut}"), ("text_key", "version_id"), _STAGE_TIMEOUT_S, retry),
         Stage("index", index, _always(_INDEX), ("version_id",), _STAGE_TIMEOUT_S, retry),
     )
 

@@ -22,11 +22,6 @@ class PlaceIds:
     project_id: ProjectId | None
     matter_id: MatterId | None
 
-    @property
-    def key(self) -> str:
-        """The name under which decisions about this place's documents are serialised."""
-        return f"{self.project_id}/{self.matter_id}"
-
 
 def ensure(connection: sa.Connection, places: Iterable[Place]) -> None:
     """Make the projects and matters of `places` that are missing, and bring their titles up to date."""
@@ -50,20 +45,14 @@ def ensure(connection: sa.Connection, places: Iterable[Place]) -> None:
         _upsert(connection, matters, key, values)
 
 
-def ids_of(connection: sa.Connection, place: Place) -> PlaceIds:
-    """Return the ids of a place; its project and matter exist since the object was registered."""
-    project = matter = None
-    if place.project:
-        project = connection.execute(sa.select(projects.c.id).where(projects.c.key == place.project.key)).scalar_one()
-    if place.matter:
-        matter = connection.execute(sa.select(matters.c.id).where(matters.c.key == place.matter.key)).scalar_one()
-    return PlaceIds(project, matter)
-
-
 def fingerprint(place: Place) -> str:
-    """Return what identifies a place in a payload."""
-    keys = [place.project.key if place.project else None, place.matter.key if place.matter else None]
-    return json.dumps(keys, ensure_ascii=False)
+    """Return what identifies a place in a payload, and the name under which decisions about it are serialised."""
+    return key_of(place.project.key if place.project else None, place.matter.key if place.matter else None)
+
+
+def key_of(project_key: str | None, matter_key: str | None) -> str:
+    """Return the fingerprint of the place with these keys."""
+    return json.dumps([project_key, matter_key], ensure_ascii=False)
 
 
 def _upsert(connection: sa.Connection, table: sa.Table, key: str, values: dict[str, Any]) -> None:

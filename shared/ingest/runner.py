@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 
 import sqlalchemy as sa
 
-from shared.db.engine import reading, sqlstate
+from shared.db.engine import reading, recording, sqlstate
 from shared.errors import (
     EmbeddingWidthError,
     IndexMappingError,
@@ -22,8 +22,9 @@ from shared.errors import (
 from shared.ingest import objects, state
 from shared.ingest.contract import Payload, Services, Stage, StageInput
 from shared.ingest.locks import object_lock
+from shared.ingest.objects import ObjectRow
 from shared.ingest.report import FileOutcome, Outcome
-from shared.ingest.state import StateRow
+from shared.ingest.state import Known, StateRow
 from shared.types import SourceObjectId
 
 _LOG = logging.getLogger(__name__)
@@ -40,6 +41,14 @@ class Later:
 
     wait_s: float
     busy: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """The object is finished for this run; `holds_files` when files were taken out of it."""
+
+    outcome: FileOutcome
+    holds_files: bool
 
 
 class Runner:
@@ -82,29 +91,39 @@ class Runner:
                     if result.busy:
                         busy[object_id] = busy.get(object_id, 0) + 1
                         if busy[object_id] >= _BUSY_TRIES:
-                            yield self._outcome(object_id, Outcome.BUSY, reason="another worker is at it")
+                            with reading(engine) as connection:
+                                row = state.load(connection, object_id).row
+                            yield _outcome(row, Outcome.BUSY, reason="another worker is at it")
                             continue
                     heapq.heappush(delayed, (self._now() + timedelta(seconds=result.wait_s), str(object_id), object_id))
                     continue
-                yield result
-                with reading(engine) as connection:
-                    found = objects.children(connection, object_id)
-                queue.extendleft(row.id for row in reversed(found))
+                yield result.outcome
+                if result.holds_files:
+                    with reading(engine) as connection:
+                        queue.extendleft(reversed(objects.children(connection, object_id)))
 
-    def _locked(self, locks: sa.Connection, object_id: SourceObjectId) -> FileOutcome | Later:
+    def _locked(self, locks: sa.Connection, object_id: SourceObjectId) -> Finished | Later:
         with object_lock(locks, object_id) as held:
             return self._process(object_id) if held else Later(_BUSY_WAIT_S, busy=True)
 
-    def _process(self, object_id: SourceObjectId) -> FileOutcome | Later:
+    def _process(self, object_id: SourceObjectId) -> Finished | Later:
         with reading(self._services.engine) as connection:
             known = state.load(connection, object_id)
+        result = self._through_stages(known)
+        if isinstance(result, Later):
+            return result
+        outcome, payload = result
+        return Finished(outcome, holds_files=known.has_children or payload.members_key is not None)
+
+    def _through_stages(self, known: Known) -> tuple[FileOutcome, Payload] | Later:
+        object_id = known.row.id
         payload = Payload(object_id)
         notes: dict[str, str | None] = {}
         # Written together at the end: stages are safe to call twice, so a worker killed before loses nothing but time.
         done: list[StateRow] = []
         for stage in self._stages:
             producer, basis = stage.producer(payload), stage.input_sha256(payload)
-            row = known.get(stage.name)
+            row = known.stages.get(stage.name)
             if row is not None and not row.stands_for(producer_version=producer, input_sha256=basis):
                 row = None
             if row is not None and not stage.always and row.status == "done":
@@ -112,26 +131,33 @@ class Runner:
                 continue
             if row is not None and not stage.always and row.status == "failed" and row.next_try_at is None:
                 self._write(object_id, done)
-                return self._outcome(object_id, Outcome.QUARANTINED, error=row.error, reason=row.reason)
+                return _outcome(known.row, Outcome.QUARANTINED, error=row.error, reason=row.reason), payload
             try:
-                result = stage.run(StageInput(payload, stage.timeout_s), self._services)
+                result = stage.run(StageInput(payload, known.row, stage.timeout_s), self._services)
                 after = payload.with_result(result.found)
             except _FATAL:
                 raise
             except Exception as error:  # noqa: BLE001 - whatever one file does, the others go on
-                return self._failed(stage, payload, row, error, done)
+                outcome = self._failed(stage, StageInput(payload, known.row, stage.timeout_s), row, error, done)
+                return outcome if isinstance(outcome, Later) else (outcome, payload)
             finished = self._row(stage, payload, "done", result=dict(result.found))
             if row is None or row.status != "done" or row.result != finished.result:
                 done.append(finished)
             payload, notes[stage.name] = after, result.note
-        # Only what ran, or was left by a failure, can have something in quarantine.
-        mended = len(notes) > 1 or any(row.status != "done" for row in known.values())
+        # Only an object that stopped before has something in quarantine, and then a state that says so.
+        mended = any(row.status != "done" for row in known.stages.values())
         self._write(object_id, done, mended=mended)
-        return self._finished(object_id, payload, notes)
+        return self._outcome(known.row, payload, notes), payload
 
     def _failed(
-        self, stage: Stage, payload: Payload, row: StateRow | None, error: Exception, done: Sequence[StateRow]
+        self,
+        stage: Stage,
+        call: StageInput,
+        row: StateRow | None,
+        error: Exception,
+        done: Sequence[StateRow],
     ) -> FileOutcome | Later:
+        payload = call.payload
         # A failure left by an earlier run was final then; this run has its own tries.
         before = row.attempts if row is not None and row.status == "pending" else 0
         tries = before + 1
@@ -161,15 +187,18 @@ class Runner:
             if again:
                 return Later(wait_s)
             state.put_in_quarantine(connection, payload.object_id, row=failed, sha256=payload.sha256)
-        return self._outcome(payload.object_id, Outcome.QUARANTINED, error=name, reason=reason)
+        return _outcome(call.row, Outcome.QUARANTINED, error=name, reason=reason)
 
     def _write(self, object_id: SourceObjectId, rows: Sequence[StateRow], *, mended: bool = False) -> None:
         if not rows and not mended:
             return
+        if not mended:
+            with recording(self._services.engine) as connection:
+                state.write(connection, object_id, rows)
+            return
         with self._services.engine.begin() as connection:
             state.write(connection, object_id, rows)
-            if mended:
-                state.clear_quarantine(connection, object_id)
+            state.clear_quarantine(connection, object_id)
 
     def _row(
         self,
@@ -195,34 +224,32 @@ class Runner:
             reason=reason,
         )
 
-    def _finished(self, object_id: SourceObjectId, payload: Payload, notes: dict[str, str | None]) -> FileOutcome:
+    def _outcome(self, row: ObjectRow, payload: Payload, notes: dict[str, str | None]) -> FileOutcome:
         ran = [stage.name for stage in self._stages if stage.name in notes and not stage.always]
         note = notes.get("versions")
         outcome = _NOTES[note] if note else Outcome.REFRESHED if ran else Outcome.UNCHANGED
-        return self._outcome(object_id, outcome, version_id=payload.version_id, document_id=payload.document_id)
+        return _outcome(row, outcome, version_id=payload.version_id, document_id=payload.document_id)
 
-    def _outcome(
-        self,
-        object_id: SourceObjectId,
-        outcome: Outcome,
-        *,
-        error: str | None = None,
-        reason: str | None = None,
-        version_id: str | None = None,
-        document_id: str | None = None,
-    ) -> FileOutcome:
-        with reading(self._services.engine) as connection:
-            row = objects.load(connection, object_id)
-        return FileOutcome(
-            path=row.path,
-            outcome=outcome,
-            error=error,
-            reason=reason,
-            object_id=object_id,
-            parent_id=row.parent_id,
-            version_id=version_id,
-            document_id=document_id,
-        )
+
+def _outcome(
+    row: ObjectRow,
+    outcome: Outcome,
+    *,
+    error: str | None = None,
+    reason: str | None = None,
+    version_id: str | None = None,
+    document_id: str | None = None,
+) -> FileOutcome:
+    return FileOutcome(
+        path=row.path,
+        outcome=outcome,
+        error=error,
+        reason=reason,
+        object_id=row.id,
+        parent_id=row.parent_id,
+        version_id=version_id,
+        document_id=document_id,
+    )
 
 
 def utc_now() -> datetime:

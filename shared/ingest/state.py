@@ -5,12 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cache
 from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql as pg
 
 from shared.db.tables.ingest import ingest_state, quarantine
+from shared.db.tables.sources import source_objects
+from shared.errors import NotVisibleError
+from shared.ingest import objects
+from shared.ingest.objects import ObjectRow
 from shared.text.normalise import stored
 from shared.types import SourceObjectId
 
@@ -36,11 +41,34 @@ class StateRow:
         return self.producer_version == producer_version and self.input_sha256 == input_sha256
 
 
-def load(connection: sa.Connection, object_id: SourceObjectId) -> dict[str, StateRow]:
-    """Return the object's rows by stage."""
-    columns = [ingest_state.c[name] for name in StateRow.__slots__]
-    rows = connection.execute(sa.select(*columns).where(ingest_state.c.source_object_id == object_id))
-    return {row.stage: StateRow(*row) for row in rows}
+@dataclass(frozen=True, slots=True)
+class Known:
+    """An object as it lies in SQL, and what is known of it at each stage."""
+
+    row: ObjectRow
+    stages: Mapping[str, StateRow]
+    has_children: bool
+
+
+def load(connection: sa.Connection, object_id: SourceObjectId) -> Known:
+    """Return the object's row and its states by stage, in one statement."""
+    rows = connection.execute(_known(), {"object_id": object_id}).all()
+    if not rows:
+        raise NotVisibleError(f"there is no source object {object_id}")
+    width = len(ObjectRow.__slots__)
+    states = [StateRow(*row[width + 1 :]) for row in rows if row[width + 1] is not None]
+    return Known(ObjectRow(*rows[0][:width]), {state.stage: state for state in states}, rows[0][width])
+
+
+@cache
+def _known() -> sa.Select[Any]:
+    states = [ingest_state.c[name] for name in StateRow.__slots__]
+    return (
+        sa.select(*objects.columns(), objects.has_children(), *states)
+        .select_from(source_objects)
+        .outerjoin(ingest_state, ingest_state.c.source_object_id == source_objects.c.id)
+        .where(source_objects.c.id == sa.bindparam("object_id"))
+    )
 
 
 def write(connection: sa.Connection, object_id: SourceObjectId, rows: Sequence[StateRow]) -> None:

@@ -99,7 +99,7 @@ def test_no_version_number_is_burnt_by_what_is_known_already(world: World) -> No
     assert sorted(row.seq for row in world.rows(sa.select(document_versions.c.seq))) == [1, 2]
 
 
-def test_a_title_follows_the_latest_final_version_and_reaches_all_versions_in_the_index(world: World) -> None:
+def test_a_title_follows_the_latest_final_version_and_the_profile_goes_along(world: World) -> None:
     world.ingest({"a/Plan_Entwurf.md": "# Alter Plan\n\nText des Plans."})
     world.writer.written.clear()
     world.ingest({"a/Plan_Entwurf.md": "# Alter Plan\n\nText des Plans.", "a/Plan_final.md": "# Neuer Plan\n\nText."})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from dataclasses import dataclass
 
@@ -33,6 +34,7 @@ _DATE = re.compile(
 )
 _SPACES = re.compile(rf"{_SEP}+")
 _MIN_STEM_CHARS = 3
+_MAX_ENDING_CHARS = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,13 +50,21 @@ class NameFacts:
 
 def read_name(name: str) -> NameFacts:
     """Return what the name of a file says."""
-    plain = single_line(name)
-    stem, dot, ending = plain.rpartition(".")
-    if not dot or not stem or len(ending) > 5:  # noqa: PLR2004 - longer is no file ending
-        stem = plain
+    stem = _stem(name)
     status, mark = _status(stem)
     number = _number(stem)
     return NameFacts(stem, _family(stem, marked=mark is not None, numbered=number is not None), number, status, mark)
+
+
+def stem_key(name: str) -> str:
+    """Return a key that is the same for names that say the same; the name cannot be read from it."""
+    return hashlib.sha256(_stem(name).encode("utf-8", "surrogatepass")).hexdigest()[:32]
+
+
+def _stem(name: str) -> str:
+    plain = single_line(name)
+    stem, dot, ending = plain.rpartition(".")
+    return stem if dot and stem and len(ending) <= _MAX_ENDING_CHARS else plain
 
 
 def _status(stem: str) -> tuple[VersionStatus, str | None]:

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 
 from shared.ingest import identifiers
-from shared.ingest.facts import DocDate, Facts
+from shared.ingest.facts import DocDate, Facts, Reading
 from shared.ingest.metadata.dates import document_date, mail_date, named_date
 from shared.ingest.metadata.doc_types import ancestors_of, doc_type_of
 from shared.ingest.metadata.languages import language_of
-from shared.ingest.metadata.names import NameFacts, read_name
+from shared.ingest.metadata.names import NameFacts, read_name, stem_key
 from shared.text.converted import ConvertedText
 from shared.text.normalise import single_line, stored
 from shared.types import Language, VersionStatus
 
 _MAIL = "message/rfc822"
+_NO_TITLE = "untitled"
 _MAX_TITLE_CHARS = 300
+_MAX_LINE_TITLE_CHARS = 120
 _MAX_IDENTIFIERS = 500
 _SENSELESS_TITLE = re.compile(
     r"^(?:microsoft (?:word|powerpoint|excel)\b.*|untitled.*|unbenannt.*|dokument\s*\d*|document\s*\d*"
@@ -33,39 +36,85 @@ _TEXT_STATUS = (
 
 
 def read_facts(text: ConvertedText, *, name: str, mime: str, max_identifier_chars: int) -> Facts:
-    """Return title, language, date, type, status and identifiers of a version."""
-    about = read_name(name)
-    title = _title(text, about)
-    status, evidence = _status(text.text, about)
+    """Return title, language, date, type, status and identifiers of a version, its name read along."""
+    return read_both(text, name=name, mime=mime, max_identifier_chars=max_identifier_chars).named
+
+
+def read_both(text: ConvertedText, *, name: str, mime: str, max_identifier_chars: int) -> Reading:
+    """Return what the content says alone, and what it says with the name of the file."""
     found, dropped = identifiers.within(identifiers.extract(text.text), max_chars=max_identifier_chars)
     kept, notes = found[:_MAX_IDENTIFIERS], []
     if dropped:
         notes.append(f"{dropped} identifiers of more than {max_identifier_chars} bytes were left out")
     if len(found) > len(kept):
         notes.append(f"{len(found) - len(kept)} of {len(found)} identifiers were left out")
-    doc_type = doc_type_of(mime=mime, words=(title, about.stem, *_first_lines(text.text)))
-    return Facts(
+    own_title, own_date = _own_title(text), _own_date(text, mime=mime)
+    title = own_title or _line_title(text)
+    doc_type = doc_type_of(mime=mime, words=(title, *_first_lines(text.text)))
+    status, evidence = _text_status(text.text)
+    content = Facts(
         title=title,
         language=_language(text),
-        doc_date=_date(text, name=name, mime=mime),
+        doc_date=own_date,
         doc_type=doc_type,
         doc_type_ancestors=ancestors_of(doc_type),
         identifiers=tuple({"kind": i.kind, "raw": i.raw, "canonical": i.canonical} for i in kept),
         status=status,
         status_evidence=evidence,
+        family=None,
+        number=None,
+        notes=tuple(notes),
+    )
+    return Reading(content, _with_name(content, text, own_title, name=name, mime=mime))
+
+
+def _with_name(content: Facts, text: ConvertedText, own_title: str | None, *, name: str, mime: str) -> Facts:
+    about = read_name(name)
+    title = own_title or stored(about.stem)[:_MAX_TITLE_CHARS] or _NO_TITLE
+    doc_type = doc_type_of(mime=mime, words=(title, about.stem, *_first_lines(text.text)))
+    status, evidence = _named_status(content, about)
+    when = content.doc_date
+    return replace(
+        content,
+        title=title,
+        # A mail without a date that can be read has none.
+        doc_date=named_date(name) if when.day is None and mime != _MAIL else when,
+        doc_type=doc_type,
+        doc_type_ancestors=ancestors_of(doc_type),
+        status=status,
+        status_evidence=evidence,
         # Mails of one subject are a thread, not drafts of one another.
         family=None if mime == _MAIL else about.family,
         number=about.number,
-        notes=tuple(notes),
+        named_by=stem_key(name),
     )
 
 
-def _title(text: ConvertedText, about: NameFacts) -> str:
+def _own_title(text: ConvertedText) -> str | None:
+    """Return the title that the content gives itself: a property, a heading, a mail's subject."""
     for candidate in (text.title, _meta_text(text, "heading")):
         line = single_line(candidate or "")
         if line and not _SENSELESS_TITLE.match(line):
             return stored(line)[:_MAX_TITLE_CHARS]
-    return stored(about.stem)[:_MAX_TITLE_CHARS] or "untitled"
+    return None
+
+
+def _line_title(text: ConvertedText) -> str:
+    """Return the first line that says something, cut at a word: what a file without title and name is called."""
+    body = next((page for page in text.pages if page.locus == "body"), None)
+    start = body.char_start if body else 0
+    for line in text.text[start : start + _STATUS_HEAD_CHARS].split("\n"):
+        plain = single_line(line).lstrip("#*>- ").strip()
+        if plain and not _SENSELESS_TITLE.match(plain):
+            return stored(_cut(plain))
+    return _NO_TITLE
+
+
+def _cut(line: str) -> str:
+    if len(line) <= _MAX_LINE_TITLE_CHARS:
+        return line
+    kept, space, _ = line[: _MAX_LINE_TITLE_CHARS + 1].rpartition(" ")
+    return (kept if space else line[:_MAX_LINE_TITLE_CHARS]).rstrip(" ,;:")
 
 
 def _first_lines(text: str) -> list[str]:
@@ -82,27 +131,34 @@ def _language(text: ConvertedText) -> Language:
     return language_of(text.text[body.char_start :] if body else text.text, otherwise=otherwise)
 
 
-def _date(text: ConvertedText, *, name: str, mime: str) -> DocDate:
+def _own_date(text: ConvertedText, *, mime: str) -> DocDate:
     if mime == _MAIL:
-        # A mail without a date that can be read has none: a date in its text is about something else.
+        # A date in a mail's text is about something else.
         return mail_date(_meta_text(text, "date"))
     declared = _meta_text(text, "doc_date")
-    for found in (document_date(declared) if declared else None, document_date(text.text), named_date(name)):
+    for found in (document_date(declared) if declared else None, document_date(text.text)):
         if found is not None and found.day is not None:
             return found
     return DocDate(None, None, None)
 
 
-def _status(text: str, about: NameFacts) -> tuple[VersionStatus, tuple[Mapping[str, str], ...]]:
-    if about.mark is not None:
-        return about.status, ({"kind": "file_name", "value": about.mark},)
+_Status = tuple[VersionStatus, tuple[Mapping[str, str], ...]]
+
+
+def _text_status(text: str) -> _Status:
     for status, pattern in _TEXT_STATUS:
         found = pattern.search(text[:_STATUS_HEAD_CHARS])
         if found:
             return status, ({"kind": "text", "value": single_line(found.group(0))},)
-    if about.number is not None:
-        return VersionStatus.UNKNOWN, ({"kind": "version_number", "value": ".".join(map(str, about.number))},)
     return VersionStatus.UNKNOWN, ()
+
+
+def _named_status(content: Facts, about: NameFacts) -> _Status:
+    if about.mark is not None:
+        return about.status, ({"kind": "file_name", "value": about.mark},)
+    if not content.status_evidence and about.number is not None:
+        return VersionStatus.UNKNOWN, ({"kind": "version_number", "value": ".".join(map(str, about.number))},)
+    return content.status, content.status_evidence
 
 
 def _meta_text(text: ConvertedText, key: str) -> str | None:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql as pg
 
-from shared.db.engine import reading
+from shared.db.engine import reading, recording
 from shared.db.tables.content import artifacts
 from shared.errors import LimitExceededError
 from shared.ingest import objects
@@ -33,18 +33,16 @@ def producer(payload: Payload) -> str:
 
 def convert(call: StageInput, services: Services) -> StageResult:
     """Store the text, register the members, and hand on the text's key."""
-    payload = call.payload
-    sha256 = payload.need("sha256")
-    chosen = format_of(payload.need("mime"))
+    sha256 = call.payload.need("sha256")
+    chosen = format_of(call.payload.need("mime"))
     made = _earlier(services, sha256, chosen) or _convert(call, services, sha256, chosen)
     if made[MEMBERS_KIND]:
+        if call.row.external_id.count("!/") >= MAX_DEPTH:
+            raise LimitExceededError(f"files lie in one another more than {MAX_DEPTH} deep")
         members = [MemberRow(**row) for row in json.loads(services.store.get(made[MEMBERS_KIND]))]
         with services.engine.begin() as connection:
-            parent = objects.load(connection, payload.object_id)
-            if parent.external_id.count("!/") >= MAX_DEPTH:
-                raise LimitExceededError(f"files lie in one another more than {MAX_DEPTH} deep")
-            objects.register_members(connection, parent, members)
-    return StageResult({"text_key": made[ARTIFACT_KIND]})
+            objects.register_members(connection, call.row, members)
+    return StageResult({kind + "_key": key for kind, key in made.items() if key})
 
 
 def _earlier(services: Services, sha256: str, chosen: Format) -> dict[str, str] | None:
@@ -83,7 +81,7 @@ def _convert(call: StageInput, services: Services, sha256: str, chosen: Format) 
         }
         for kind, body in sorted(made.items())
     ]
-    with services.engine.begin() as connection:
+    with recording(services.engine) as connection:
         insert = pg.insert(artifacts).values(rows)
         key = [artifacts.c[name] for name in ("sha256", "producer", "producer_version", "kind")]
         changed = {name: insert.excluded[name] for name in ("storage_key", "size_bytes")}

@@ -1,49 +1,52 @@
-"""A document shows what was read from its latest final version."""
+"""A document shows what was read from its latest final version, in its row and in its profile."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import sqlalchemy as sa
 
-from shared.db.tables.catalog import document_versions, documents
-from shared.ingest import outbox
+from shared.ingest import chunk_store, outbox
+from shared.ingest.contract import Services
 from shared.ingest.facts import Facts
-from shared.ingest.families import Link, latest_final
-from shared.types import DocumentId, VersionId
+from shared.ingest.families import latest_final
+from shared.ingest.stages import version_rows
+from shared.ingest.stages.profile import MatterNames, profile_row, text_of_bytes
+from shared.text.converted import ConvertedText
+from shared.types import ChunkId, ChunkKind, DocumentId, VersionId
 
 
-def refresh_document(connection: sa.Connection, document_id: DocumentId, *, unchunked: VersionId | None = None) -> None:
-    """Bring the document's row up to its versions; queue all of them when what their index rows carry changed.
+def refresh_document(
+    connection: sa.Connection,
+    services: Services,
+    document_id: DocumentId,
+    matter: MatterNames,
+    *,
+    changed: Iterable[VersionId] = (),
+    unchunked: VersionId | None = None,
+) -> None:
+    """Bring the document's row and its profile up to its versions, and queue the versions whose index rows change.
 
-    `unchunked` is a version whose chunks are still to be written: it is queued with them. The caller holds the lock on
-    the document's place.
+    Those are the `changed` ones, the version that the profile leaves, and the one at which it is now. `unchunked` is a
+    version whose chunks are still to be written: it is queued with them. The caller holds the lock on the document's
+    place.
     """
-    rows = connection.execute(
-        sa.select(document_versions.c.id, document_versions.c.facts)
-        .where(document_versions.c.document_id == document_id)
-        .order_by(document_versions.c.ordinal, document_versions.c.seq)
-    ).all()
-    read = {VersionId(row.id): Facts.from_json(row.facts) for row in rows}
-    chosen = latest_final([Link(version, facts.status, facts.number) for version, facts in read.items()])
-    facts = read[chosen]
-    values = {
-        "title": facts.title,
-        "doc_type": facts.doc_type,
-        "doc_type_ancestors": list(facts.doc_type_ancestors),
-        "language": facts.language,
-        "doc_date": facts.doc_date.day,
-        "doc_date_precision": facts.doc_date.precision,
-        "doc_date_raw": facts.doc_date.raw,
-        "identifiers": [dict(item) for item in facts.identifiers],
-        "latest_final_version_id": chosen,
-    }
-    differs = [
-        documents.c[name].is_distinct_from(sa.cast(value, documents.c[name].type)) for name, value in values.items()
-    ]
-    changed = connection.execute(
-        sa.update(documents)
-        .where(documents.c.id == document_id, sa.or_(*differs))
-        .values(updated_at=sa.func.now(), **values)
-        .returning(documents.c.id)
-    ).one_or_none()
-    if changed is not None:
-        outbox.queue(connection, {version: [] for version in read if version != unchunked})
+    chain = version_rows.load_chain(connection, document_id)
+    chosen = latest_final([one.link for one in chain])
+    latest = next(one for one in chain if one.version_id == chosen)
+    version_rows.show(connection, document_id, chosen, latest.facts)
+    rows = []
+    if services.settings.retrieval.profile_embeddings:
+        text = text_of_bytes(connection, services, latest.sha256)
+        rows = profile_of(chosen, latest.facts, matter, text)
+    stale = {version: list[ChunkId]() for version in changed}
+    stale |= chunk_store.replace(connection, [one.version_id for one in chain], ChunkKind.PROFILE, rows)
+    stale.pop(unchunked, None)  # type: ignore[arg-type] # None is no version
+    outbox.queue(connection, stale)
+
+
+def profile_of(
+    version_id: VersionId, facts: Facts, matter: MatterNames, text: ConvertedText | None
+) -> list[chunk_store.Row]:
+    """Return the profile as rows: none while the version has no text."""
+    return [] if text is None else [profile_row(version_id, facts, matter, text.text)]

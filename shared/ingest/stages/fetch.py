@@ -7,10 +7,10 @@ from typing import BinaryIO
 
 import sqlalchemy as sa
 
-from shared.db.engine import reading
+from shared.db.engine import recording
 from shared.db.tables.sources import source_objects
 from shared.errors import EmptyFileError, LimitExceededError
-from shared.ingest import objects, places
+from shared.ingest import places
 from shared.ingest.contract import Services, StageInput, StageResult
 from shared.ingest.convert.kind import kind_of
 from shared.providers.storage import original_key
@@ -20,8 +20,7 @@ _PIECE_BYTES = 1024 * 1024
 
 def fetch(call: StageInput, services: Services) -> StageResult:
     """Store the original and say what it is; the object's row gets hash, size and kind."""
-    with reading(services.engine) as connection:
-        row = objects.load(connection, call.payload.object_id)
+    row = call.row
     if row.parent_id is not None and row.sha256 is not None:
         # The conversion of the file around it has stored the bytes.
         content, sha256 = services.store.get(original_key(row.sha256)), row.sha256
@@ -33,7 +32,7 @@ def fetch(call: StageInput, services: Services) -> StageResult:
     if not services.store.exists(key):
         services.store.put(key, content)
     if (row.sha256, row.mime) != (sha256, mime) or row.size_bytes != len(content):
-        with services.engine.begin() as connection:
+        with recording(services.engine) as connection:
             connection.execute(
                 sa.update(source_objects)
                 .where(source_objects.c.id == row.id)

@@ -4,22 +4,18 @@ from __future__ import annotations
 
 import json
 
-from shared.db.engine import reading
-from shared.ingest import objects
 from shared.ingest.contract import Services, StageInput, StageResult
-from shared.ingest.metadata.read import read_facts
+from shared.ingest.metadata.read import read_both
 from shared.providers.storage import derived_key
 from shared.text.converted import ConvertedText
 
 
 def metadata(call: StageInput, services: Services) -> StageResult:
-    """Store what is read from the text and the name, and hand on its key."""
-    with reading(services.engine) as connection:
-        row = objects.load(connection, call.payload.object_id)
+    """Store what is read from the text alone and with the name, and hand on its key."""
     text = ConvertedText.from_json(services.store.get(call.payload.need("text_key")))
-    facts = read_facts(
+    facts = read_both(
         text,
-        name=row.name,
+        name=call.row.name,
         mime=call.payload.need("mime"),
         max_identifier_chars=services.settings.ingest.max_identifier_chars,
     )

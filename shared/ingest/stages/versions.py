@@ -4,27 +4,35 @@ Within one project and matter identical bytes are one version with several obser
 documents. New bytes at the same path are the next version of the same document; the version that lay there before
 keeps its observation and stays readable through the same object. Drafts in one folder whose names differ only by
 version marks are versions of one document (ADR 0005).
+
+A file's name is for those who may cite the file. What is read with it is a version's only while all files that ever
+showed the version bear this name; else the version has the facts of its content alone. This is settled in the
+transaction that adds the file, so nobody meets a version between the two.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from uuid import UUID
+from dataclasses import replace
+from uuid import UUID, uuid4
 
 import sqlalchemy as sa
-from sqlalchemy.dialects import postgresql as pg
 
 from shared.db.engine import run_retrying
 from shared.db.tables.catalog import document_versions, documents
 from shared.db.tables.sources import source_objects, version_sources
-from shared.ingest import objects, outbox, places
-from shared.ingest.contract import Payload, Services, StageInput, StageResult
-from shared.ingest.facts import Facts
+from shared.ingest import outbox, places
+from shared.ingest.contract import Services, StageInput, StageResult
+from shared.ingest.facts import DocDate, Facts, Reading
 from shared.ingest.families import Link, position_of
 from shared.ingest.locks import lock_documents
-from shared.ingest.objects import ObjectRow
-from shared.ingest.places import PlaceIds
-from shared.ingest.stages.document_facts import refresh_document
+from shared.ingest.metadata.names import stem_key
+from shared.ingest.metadata.read import read_both
+from shared.ingest.stages import version_rows
+from shared.ingest.stages.document_facts import profile_of, refresh_document
+from shared.ingest.stages.profile import text_of_bytes
+from shared.ingest.stages.situation import Shown, Situation, look
+from shared.ingest.stages.version_rows import ChainVersion, NewVersion
+from shared.text.converted import ConvertedText
 from shared.types import DocumentId, VersionId, VersionStatus
 
 NEW, CHANGED, COPY, SAME = "new", "changed", "copy", "same"
@@ -32,109 +40,159 @@ NEW, CHANGED, COPY, SAME = "new", "changed", "copy", "same"
 
 def versions(call: StageInput, services: Services) -> StageResult:
     """Write the version and its observation, and say whether it is new, changed, a copy or the same as before."""
-    payload = call.payload
-    facts = Facts.from_json(services.store.get(payload.need("facts_key")))
+    reading = Reading.from_json(services.store.get(call.payload.need("facts_key")))
+    place = services.source.config.place_of(call.row.path)
+    held = {places.fingerprint(place)}
 
-    def work(connection: sa.Connection) -> StageResult:
-        row = objects.load(connection, payload.object_id)
-        ids = places.ids_of(connection, services.source.config.place_of(row.path))
-        return _Decision(connection, payload, facts, row, ids).make()
+    def work(connection: sa.Connection) -> StageResult | set[str]:
+        lock_documents(connection, held)
+        situation = look(connection, call.row, place, call.payload.need("sha256"))
+        more = set(situation.elsewhere.values()) - held
+        if more:
+            return more
+        decision = _Decision(connection, services, call, reading)
+        for document_id in sorted(situation.elsewhere):
+            decision.leave(document_id, situation)
+            situation = look(connection, call.row, place, call.payload.need("sha256"))
+        return decision.make(situation)
 
-    return run_retrying(services.engine, work)
+    while True:
+        found = run_retrying(services.engine, work)
+        if isinstance(found, StageResult):
+            return found
+        # The object has shown documents in other places: begin again with the locks of all, taken in order.
+        held |= found
 
 
 class _Decision:
     """One decision in one transaction."""
 
-    def __init__(
-        self, connection: sa.Connection, payload: Payload, facts: Facts, row: ObjectRow, place: PlaceIds
-    ) -> None:
+    def __init__(self, connection: sa.Connection, services: Services, call: StageInput, reading: Reading) -> None:
         self._connection = connection
-        self._payload = payload
-        self._facts = facts
-        self._row = row
-        self._place = place
+        self._services = services
+        self._payload = call.payload
+        self._row = call.row
+        self._reading = reading
 
-    def make(self) -> StageResult:
-        elsewhere = self._documents_elsewhere()
-        lock_documents(self._connection, [self._place.key, *(place.key for place in elsewhere.values())])
-        for document_id in sorted(elsewhere):
-            self._leave(document_id)
-        current = self._current_document()
-        found = self._same_bytes(current)
-        if found is not None:
-            version_id, document_id = found
-            note = SAME if self._observe(version_id) else COPY
-            self._describe(version_id, first_only=True)
+    def make(self, situation: Situation) -> StageResult:
+        known, current = situation.known, situation.current
+        renamed = self._forget_other_names(situation, known)
+        if known is not None:
+            document_id, version_id, note = known.document_id, known.version_id, self._observed(situation, known)
+            changed = self._describe(known)
+            self._refresh(situation, {document_id: changed}, renamed)
         elif current is not None:
             document_id, note = current, CHANGED
-            version_id = self._append(document_id)
+            version_id = self._append(situation, document_id, renamed)
         else:
-            related = self._family()
-            document_id, note = related or self._new_document(), NEW
-            version_id = self._append(document_id)
-        written = version_id if note in {NEW, CHANGED} else None
-        refresh_document(self._connection, document_id, unchunked=written)
+            related = self._family(situation)
+            if related is not None:
+                document_id, note = related, NEW
+                version_id = self._append(situation, document_id, renamed)
+            else:
+                note = NEW
+                document_id, version_id = self._new_document(situation)
+                self._refresh(situation, {}, renamed)
         return StageResult({"document_id": str(document_id), "version_id": str(version_id)}, note=note)
 
-    def _documents_elsewhere(self) -> dict[DocumentId, PlaceIds]:
-        """Return the documents that this object has shown in another project or matter: its folder was re-assigned."""
-        rows = self._connection.execute(
-            sa.select(documents.c.id, documents.c.project_id, documents.c.matter_id)
-            .join(document_versions, document_versions.c.document_id == documents.c.id)
-            .join(version_sources, version_sources.c.version_id == document_versions.c.id)
-            .where(version_sources.c.source_object_id == self._row.id, ~self._here())
-            .distinct()
-        )
-        return {DocumentId(row.id): PlaceIds(row.project_id, row.matter_id) for row in rows}
-
-    def _leave(self, document_id: DocumentId) -> None:
+    def leave(self, document_id: DocumentId, situation: Situation) -> None:
         """Move a document that only this object shows; leave one behind that others show as well."""
         theirs = sa.select(document_versions.c.id).where(document_versions.c.document_id == document_id)
         seen_by = version_sources.c.version_id.in_(theirs)
         others = sa.exists().where(seen_by, version_sources.c.source_object_id != self._row.id)
-        if not self._connection.execute(sa.select(others)).scalar_one() and not self._same_bytes(None):
+        if situation.same_bytes or self._connection.execute(sa.select(others)).scalar_one():
             self._connection.execute(
-                sa.update(documents)
-                .where(documents.c.id == document_id)
-                .values(project_id=self._place.project_id, matter_id=self._place.matter_id, updated_at=sa.func.now())
+                sa.delete(version_sources).where(seen_by, version_sources.c.source_object_id == self._row.id)
             )
-            moved = self._connection.execute(theirs).scalars()
-            outbox.queue(self._connection, {VersionId(UUID(str(version))): [] for version in moved})
             return
+        place = situation.place
         self._connection.execute(
-            sa.delete(version_sources).where(seen_by, version_sources.c.source_object_id == self._row.id)
+            sa.update(documents)
+            .where(documents.c.id == document_id)
+            .values(project_id=place.project_id, matter_id=place.matter_id, updated_at=sa.func.now())
         )
+        moved = [VersionId(UUID(str(one))) for one in self._connection.execute(theirs).scalars()]
+        outbox.queue(self._connection, {version: [] for version in moved})
+        self._refresh(situation, {document_id: []}, {})
 
-    def _current_document(self) -> DocumentId | None:
-        """Return the document whose newest version this object has shown."""
-        found = self._connection.execute(
-            sa.select(document_versions.c.document_id)
-            .join(version_sources, version_sources.c.version_id == document_versions.c.id)
-            .join(documents, documents.c.id == document_versions.c.document_id)
-            .where(version_sources.c.source_object_id == self._row.id, self._here())
-            .order_by(version_sources.c.created_at.desc(), document_versions.c.seq.desc())
-            .limit(1)
-        ).scalar()
-        return None if found is None else DocumentId(found)
+    def _observed(self, situation: Situation, known: Shown) -> str:
+        if any(one.version_id == known.version_id for one in situation.shown):
+            return SAME
+        version_rows.observe(self._connection, known.version_id, self._row.id)
+        return COPY
 
-    def _same_bytes(self, current: DocumentId | None) -> tuple[VersionId, DocumentId] | None:
-        """Return the version of this place with these bytes, that of the object's own document first."""
-        row = self._connection.execute(
-            sa.select(document_versions.c.id, document_versions.c.document_id)
-            .join(documents, documents.c.id == document_versions.c.document_id)
-            .where(document_versions.c.sha256 == self._payload.need("sha256"), self._here())
-            .order_by((document_versions.c.document_id == current).desc().nulls_last(), document_versions.c.seq)
-            .limit(1)
-        ).one_or_none()
-        return None if row is None else (VersionId(row.id), DocumentId(row.document_id))
+    def _describe(self, known: Shown) -> list[VersionId]:
+        """Write what may be shown of the version now; return it if its index rows change.
 
-    def _family(self) -> DocumentId | None:
+        Of copies the first object decides; every other one when a name has begun or ceased to count.
+        """
+        wanted = self._reading.facts_for({stem_key(name) for name in (*known.names, self._row.name)})
+        if known.first != self._row.id and known.named_by == wanted.named_by:
+            return []
+        before = self._stored(known)
+        if before == wanted:
+            return []
+        version_rows.describe(self._connection, known.version_id, wanted)
+        return [known.version_id] if before.indexed != wanted.indexed else []
+
+    def _stored(self, shown: Shown) -> Facts:
+        chain = version_rows.load_chain(self._connection, shown.document_id)
+        return next(one.facts for one in chain if one.version_id == shown.version_id)
+
+    def _forget_other_names(self, situation: Situation, known: Shown | None) -> dict[DocumentId, list[VersionId]]:
+        """Give older versions of a renamed object the facts of their content; return them by document."""
+        forgotten: dict[DocumentId, list[VersionId]] = {}
+        for one in situation.shown:
+            if (known is None or one.version_id != known.version_id) and one.bears_other_names():
+                chain = version_rows.load_chain(self._connection, one.document_id)
+                version = next(v for v in chain if v.version_id == one.version_id)
+                version_rows.describe(self._connection, one.version_id, self._content_facts(version))
+                forgotten.setdefault(one.document_id, []).append(one.version_id)
+        return forgotten
+
+    def _content_facts(self, version: ChainVersion) -> Facts:
+        text = text_of_bytes(self._connection, self._services, version.sha256)
+        if text is None:
+            return replace(
+                version.facts,
+                title="untitled",
+                doc_date=DocDate(None, None, None),
+                doc_type=None,
+                doc_type_ancestors=(),
+                status=VersionStatus.UNKNOWN,
+                status_evidence=(),
+                family=None,
+                number=None,
+                named_by=None,
+            )
+        limit = self._services.settings.ingest.max_identifier_chars
+        return read_both(text, name=self._row.name, mime=version.mime, max_identifier_chars=limit).content
+
+    def _refresh(
+        self,
+        situation: Situation,
+        documents_changed: dict[DocumentId, list[VersionId]],
+        renamed: dict[DocumentId, list[VersionId]],
+        *,
+        unchunked: VersionId | None = None,
+    ) -> None:
+        for document_id in sorted(documents_changed.keys() | renamed.keys()):
+            refresh_document(
+                self._connection,
+                self._services,
+                document_id,
+                situation.matter,
+                changed=[*documents_changed.get(document_id, ()), *renamed.get(document_id, ())],
+                unchunked=unchunked,
+            )
+
+    def _family(self, situation: Situation) -> DocumentId | None:
         """Return the document of a draft beside this file whose name differs only by version marks.
 
         A document is signed once: a second signed paper is one of its own.
         """
-        if self._facts.family is None:
+        facts = self._reading.named
+        if facts.family is None:
             return None
         folder, _, _ = self._row.path.rpartition("/")
         signed = document_versions.alias("signed")
@@ -148,118 +206,63 @@ class _Decision:
             .join(version_sources, version_sources.c.version_id == document_versions.c.id)
             .join(source_objects, source_objects.c.id == version_sources.c.source_object_id)
             .where(
-                self._here(),
-                document_versions.c.facts["family"].astext == self._facts.family,
-                document_versions.c.facts["doc_type"].astext.is_not_distinct_from(self._facts.doc_type),
+                _here(situation),
+                document_versions.c.facts["family"].astext == facts.family,
+                document_versions.c.facts["doc_type"].astext.is_not_distinct_from(facts.doc_type),
                 source_objects.c.source_id == self._row.source_id,
                 source_objects.c.parent_id.is_not_distinct_from(self._row.parent_id),
                 source_objects.c.deleted_at.is_(None),
                 beside,
-                ~has_signed if self._facts.status is VersionStatus.EXECUTED else sa.true(),
+                ~has_signed if facts.status is VersionStatus.EXECUTED else sa.true(),
             )
             .order_by(document_versions.c.seq)
             .limit(1)
         ).scalar()
         return None if found is None else DocumentId(found)
 
-    def _new_document(self) -> DocumentId:
-        return DocumentId(
-            self._connection.execute(
-                sa.insert(documents)
-                .values(project_id=self._place.project_id, matter_id=self._place.matter_id, title=self._facts.title)
-                .returning(documents.c.id)
-            ).scalar_one()
-        )
+    def _new_document(self, situation: Situation) -> tuple[DocumentId, VersionId]:
+        new = self._new_version(DocumentId(uuid4()), ordinal=1)
+        profile = []
+        if self._services.settings.retrieval.profile_embeddings:
+            text = ConvertedText.from_json(self._services.store.get(self._payload.need("text_key")))
+            profile = profile_of(new.version_id, new.facts, situation.matter, text)
+        version_rows.insert_document(self._connection, new, situation.place, profile)
+        return new.document_id, new.version_id
 
-    def _append(self, document_id: DocumentId) -> VersionId:
+    def _append(
+        self, situation: Situation, document_id: DocumentId, renamed: dict[DocumentId, list[VersionId]]
+    ) -> VersionId:
         """Write a new version at its place in the chain, with its observation."""
-        chain = self._chain(document_id)
-        inserted = self._connection.execute(
-            sa.insert(document_versions)
-            .values(
-                document_id=document_id,
-                sha256=self._payload.need("sha256"),
-                mime=self._payload.need("mime"),
-                size_bytes=sa.select(source_objects.c.size_bytes)
-                .where(source_objects.c.id == self._row.id)
-                .scalar_subquery(),
-                title=self._facts.title,
-            )
-            .returning(document_versions.c.id)
-        ).scalar_one()
-        version_id = VersionId(inserted)
-        self._describe(version_id, first_only=False)
-        self._observe(version_id)
-        link = Link(version_id, self._facts.status, self._facts.number)
+        chain = version_rows.load_chain(self._connection, document_id)
+        facts = self._reading.named
         # New bytes at the object's own path came last, whatever they call themselves.
-        own = any(version in {known.version_id for known in chain} for version in self._shown())
-        position = len(chain) if own else position_of(link, chain)
-        self._number([*chain[:position], link, *chain[position:]])
+        own = {one.version_id for one in situation.shown} & {one.version_id for one in chain}
+        version_id = VersionId(uuid4())
+        position = len(chain)
+        if not own:
+            position = position_of(Link(version_id, facts.status, facts.number), [one.link for one in chain])
+        new = self._new_version(document_id, ordinal=position + 1, version_id=version_id)
+        version_rows.insert_version(self._connection, new)
+        order = [(one.version_id, one.ordinal) for one in chain]
+        order.insert(position, (version_id, new.ordinal))
+        version_rows.number(self._connection, order)
+        self._refresh(situation, {document_id: []}, renamed, unchunked=version_id)
         return version_id
 
-    def _describe(self, version_id: VersionId, *, first_only: bool) -> None:
-        """Write what was read from the version; of a copy the object that showed it first decides."""
-        first = (
-            sa.select(version_sources.c.source_object_id)
-            .where(version_sources.c.version_id == version_id)
-            .order_by(version_sources.c.created_at, version_sources.c.source_object_id)
-            .limit(1)
-            .scalar_subquery()
-        )
-        values = {
-            "title": self._facts.title,
-            "status": self._facts.status,
-            "status_evidence": [dict(item) for item in self._facts.status_evidence],
-            "facts": self._facts.to_json(),
-        }
-        differs = sa.or_(
-            *(
-                document_versions.c[name].is_distinct_from(sa.cast(value, document_versions.c[name].type))
-                for name, value in values.items()
-            )
-        )
-        statement = sa.update(document_versions).where(document_versions.c.id == version_id, differs)
-        if first_only:
-            statement = statement.where(first == self._row.id)
-        self._connection.execute(statement.values(values))
-
-    def _observe(self, version_id: VersionId) -> bool:
-        """Link the version to the object; return whether it was linked before."""
-        insert = pg.insert(version_sources).values(version_id=version_id, source_object_id=self._row.id)
-        written = self._connection.execute(insert.on_conflict_do_nothing().returning(version_sources.c.version_id))
-        return written.one_or_none() is None
-
-    def _shown(self) -> set[VersionId]:
-        rows = self._connection.execute(
-            sa.select(version_sources.c.version_id).where(version_sources.c.source_object_id == self._row.id)
-        ).scalars()
-        return {VersionId(row) for row in rows}
-
-    def _chain(self, document_id: DocumentId) -> list[Link]:
-        rows = self._connection.execute(
-            sa.select(document_versions.c.id, document_versions.c.facts)
-            .where(document_versions.c.document_id == document_id)
-            .order_by(document_versions.c.ordinal, document_versions.c.seq)
-        )
-        return [_link(VersionId(row.id), row.facts) for row in rows]
-
-    def _number(self, chain: Sequence[Link]) -> None:
-        for ordinal, link in enumerate(chain, start=1):
-            self._connection.execute(
-                sa.update(document_versions)
-                .where(
-                    document_versions.c.id == link.version_id,
-                    document_versions.c.ordinal.is_distinct_from(ordinal),
-                )
-                .values(ordinal=ordinal)
-            )
-
-    def _here(self) -> sa.ColumnElement[bool]:
-        return documents.c.project_id.is_not_distinct_from(self._place.project_id) & (
-            documents.c.matter_id.is_not_distinct_from(self._place.matter_id)
+    def _new_version(self, document_id: DocumentId, *, ordinal: int, version_id: VersionId | None = None) -> NewVersion:
+        """Return the object's bytes as a version that it alone shows, so its name counts."""
+        return NewVersion(
+            version_id or VersionId(uuid4()),
+            document_id,
+            self._payload.need("sha256"),
+            self._payload.need("mime"),
+            self._reading.named,
+            self._row.id,
+            ordinal,
         )
 
 
-def _link(version_id: VersionId, facts: dict[str, object]) -> Link:
-    read = Facts.from_json(facts)
-    return Link(version_id, read.status, read.number)
+def _here(situation: Situation) -> sa.ColumnElement[bool]:
+    return documents.c.project_id.is_not_distinct_from(situation.place.project_id) & (
+        documents.c.matter_id.is_not_distinct_from(situation.place.matter_id)
+    )
