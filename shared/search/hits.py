@@ -9,6 +9,7 @@ from typing import Any, Final
 import sqlalchemy as sa
 
 from shared.search.excerpt import excerpt_of
+from shared.search.marks import Marks
 from shared.search.words import holds, runs
 from shared.types import ChunkKind
 
@@ -23,7 +24,7 @@ Result = dict[str, Any]
 class Asked:
     """The query in the forms in which hits are compared with it; `None` for a list by metadata."""
 
-    stems: frozenset[str]
+    marks: Marks
     runs: Sequence[str]
 
 
@@ -44,7 +45,7 @@ def result(row: Row, *, score: float, asked: Asked | None, by_identifier: bool) 
     """Return the result of one row; no excerpt without a query. With `by_identifier`, identifiers in it are named."""
     facts = _facts(row)
     passage = shown_passage(row)
-    excerpt = None if asked is None or passage is None else excerpt_of(passage.text, asked.stems)
+    excerpt = None if asked is None or passage is None else excerpt_of(passage.text, asked.marks)
     begins = None if excerpt is None or passage is None or passage.char_start is None else passage.char_start
     identifiers = facts["identifiers"]
     return {

@@ -21,8 +21,8 @@ from shared.index.client import IndexClient
 from shared.providers.embedding.protocol import EmbeddingProvider
 from shared.search import hits
 from shared.search.cursor import KEY_LABEL, CursorSeal
-from shared.search.excerpt import query_stems
 from shared.search.listing import Listing
+from shared.search.marks import marks_for
 from shared.search.paging import LARGE_POOL, Candidate, pool_size, prefix
 from shared.search.ranking import RankedSearch
 from shared.search.request import MAX_WINDOW, FilterRequest, SearchRequest
@@ -73,7 +73,7 @@ class SearchService:
         entry = self._entry("search", caller, scope, request, correlation_id, query=request.query)
         cut = self._cut(request)
         ordered, found = self._ranked(scope, request, cut, entry)
-        asked = hits.Asked(query_stems(request.query), runs(request.query))
+        asked = hits.Asked(marks_for(request.query), runs(request.query))
         results = []
         for row in found.rows:
             one = ordered[row.nr - 1]
