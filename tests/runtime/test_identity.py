@@ -115,6 +115,38 @@ def test_odd_claims_give_no_more_than_the_subject(
     assert principals - {"group:ki-admins-not"} == {"user:anna-1", "role:authenticated"}
 
 
+@pytest.mark.parametrize(
+    ("groups", "expected"),
+    [
+        # Some issuers send a single group as a string. It is one name, never a list to be split.
+        ("Nord-Team", {"group:nord-team"}),
+        ("ki-admins", {"group:ki-admins", "role:admin"}),
+        ("nord-team ki-admins", {"group:nord-team ki-admins"}),
+        ("nord-team,ki-admins", {"group:nord-team,ki-admins"}),
+        ('["ki-admins"]', {'group:["ki-admins"]'}),
+        ("", set()),
+        ("   ", set()),
+        ("role:admin", {"group:role:admin"}),
+        (7, set()),
+        (1.5, set()),
+        (True, set()),
+        (None, set()),
+        ({"ki-admins": ["ki-admins"]}, set()),
+        ([], set()),
+        ([7, 1.5, True, None, {"name": "ki-admins"}, ["ki-admins"], "nord-team"], {"group:nord-team"}),
+        ([[[["ki-admins"]]]], set()),
+        (["", " ", "\x00", "a\ud800", "x" * 2000, "src.1.partners"], set()),
+        (["nord-team", "NORD-TEAM", " nord-team "], {"group:nord-team"}),
+    ],
+    ids=repr,
+)
+def test_only_names_in_the_groups_claim_are_groups(
+    verifier: TokenVerifier, issuer: LocalIssuer, groups: Any, expected: set[str]
+) -> None:
+    token = _sign(issuer, claims(groups=groups))
+    assert verifier.caller(f"Bearer {token}").principals == {"user:anna-1", "role:authenticated"} | expected
+
+
 def test_forged_tokens_are_refused(
     verifier: TokenVerifier, issuer: LocalIssuer, foreign_key: rsa.RSAPrivateKey
 ) -> None:

@@ -9,6 +9,7 @@ from shared.index.answers import RankedRow
 from shared.index.row_ref import RowRef, packed
 from shared.search import paging
 from shared.search.paging import Asked, Leg, candidates, legs_for, pool_size, prefix
+from shared.search.request import MAX_WINDOW, parse_filter, parse_search
 from shared.settings import load_settings
 from shared.types import ChunkKind, VersionStatus
 
@@ -32,6 +33,19 @@ def order(answers: dict[Asked, Sequence[RankedRow]]) -> str:
 @pytest.mark.parametrize(("window", "size"), [(1, 400), (8, 400), (9, 2500), (50, 2500), (500, 2500)])
 def test_a_window_is_served_by_one_of_two_pools(window: int, size: int) -> None:
     assert pool_size(window, factor=10) == size
+
+
+def test_every_window_asks_for_five_times_its_candidates_rounded_up_to_a_tier() -> None:
+    factor = RETRIEVAL.candidate_pool_factor
+    assert factor == 10
+    for window in range(1, MAX_WINDOW + 1):
+        wanted = min(max(window * factor * 5, 50), 2500)
+        assert pool_size(window, factor=factor) == min(tier for tier in (400, 2500) if tier >= wanted)
+
+
+def test_a_window_is_what_lies_before_the_page_and_the_page() -> None:
+    assert parse_search({"query": "Frist", "offset": 16, "limit": 8}, RETRIEVAL).window == 24
+    assert parse_filter({"offset": 16, "limit": 8}).window == 24
 
 
 def test_the_factor_of_one_keeps_the_contracts_window_of_five() -> None:
