@@ -47,7 +47,7 @@ def stage_set(
     if corpus is None:
         raise FileNotFoundError(f"no corpus in {folder / name}")
     settings = own_settings(base, name)
-    _ensure_database(base, settings)
+    ensure_database(base, settings)
     services = build(settings)
     ensure_index(services.index, settings.retrieval, embedding_signature=services.embedding.signature)
     source = corpus_source(name, read_corpus(corpus))
@@ -91,7 +91,8 @@ def _documents(records: Iterable[Record]) -> Iterator[GivenDocument]:
             yield GivenDocument(record.id, f"{record.id}/{record.id}.txt", record.text.encode())
 
 
-def _ensure_database(base: Settings, own: Settings) -> None:
+def ensure_database(base: Settings, own: Settings) -> None:
+    """Make the database of `own`, if need be, and bring its schema up to date."""
     wanted = sa.engine.make_url(own.database.url or "").database
     engine = make_engine(base.database)
     try:
