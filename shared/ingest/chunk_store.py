@@ -10,10 +10,12 @@ from uuid import UUID
 import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql as pg
 
+from shared.db.prepared import hot
 from shared.db.tables.base import Uuid
 from shared.db.tables.catalog import document_versions
 from shared.db.tables.content import chunks
 from shared.db.tables.ingest import index_outbox
+from shared.ingest.recordset import recordset
 from shared.types import ChunkId, ChunkKind, OutboxOperation, VersionId
 
 FIELDS = ("text", "char_start", "char_end", "page_from", "page_to", "locus", "language")
@@ -49,11 +51,7 @@ def as_json(rows: Sequence[Row]) -> list[dict[str, Any]]:
 
 def given(parameter: str) -> sa.FromClause:
     """Return the rows in a JSON parameter as a table."""
-    return (
-        sa.func.jsonb_to_recordset(sa.bindparam(parameter, type_=pg.JSONB))
-        .table_valued(*(sa.column(name, chunks.c[name].type) for name in NAMES), name="given")
-        .render_derived(with_types=True)
-    )
+    return recordset(parameter, [chunks.c[name] for name in NAMES])
 
 
 def _parameters(version_ids: Sequence[VersionId], kind: ChunkKind, rows: Sequence[Row]) -> dict[str, Any]:
@@ -117,7 +115,8 @@ def _replace_and_queue() -> sa.Insert:
     )
     ids = sa.select(sa.func.array_agg(gone.c.id)).scalar_subquery()
     nothing = sa.cast(pg.array([]), pg.ARRAY(Uuid))
-    return sa.insert(index_outbox).from_select(
+    queued = sa.insert(index_outbox).from_select(
         ["version_id", "version_seq", "operation", "stale_chunk_ids"],
         sa.select(marked.c.id, marked.c.seq, sa.literal(OutboxOperation.INDEX.value), sa.func.coalesce(ids, nothing)),
     )
+    return hot(queued)

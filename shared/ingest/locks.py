@@ -8,7 +8,13 @@ from contextlib import contextmanager
 
 import sqlalchemy as sa
 
+from shared.db.prepared import hot
 from shared.types import SourceObjectId
+
+_KEY = sa.bindparam("key", type_=sa.BigInteger)
+_TRY = hot(sa.select(sa.func.pg_try_advisory_lock(_KEY)))
+_UNLOCK = hot(sa.select(sa.func.pg_advisory_unlock(_KEY)))
+_WAIT = sa.select(sa.func.pg_advisory_xact_lock(_KEY))
 
 
 @contextmanager
@@ -18,18 +24,18 @@ def object_lock(connection: sa.Connection, object_id: SourceObjectId) -> Iterato
     The lock ends with the block, or with the session when the worker is killed.
     """
     key = lock_key("object", str(object_id))
-    held = bool(connection.execute(sa.select(sa.func.pg_try_advisory_lock(key))).scalar_one())
+    held = bool(connection.execute(_TRY, {"key": key}).scalar_one())
     try:
         yield held
     finally:
         if held:
-            connection.execute(sa.select(sa.func.pg_advisory_unlock(key)))
+            connection.execute(_UNLOCK, {"key": key})
 
 
 def lock_documents(connection: sa.Connection, places: Iterable[str]) -> None:
     """Wait until this transaction alone decides about documents of these places; in order, so never a deadlock."""
     for key in sorted({lock_key("documents", place) for place in places}):
-        connection.execute(sa.select(sa.func.pg_advisory_xact_lock(key)))
+        connection.execute(_WAIT, {"key": key})
 
 
 def lock_key(kind: str, name: str) -> int:

@@ -14,6 +14,7 @@ from sqlalchemy.dialects import postgresql as pg
 from shared.access.inheritance import inherit_acl
 from shared.db.tables.sources import source_objects, sources
 from shared.errors import MisconfiguredError
+from shared.ingest.recordset import recordset
 from shared.sources.base import FoundObject
 from shared.sources.config import SourceConfig
 from shared.text.normalise import stored
@@ -132,11 +133,7 @@ def _upsert(connection: sa.Connection, rows: Sequence[dict[str, Any]], updated: 
     """Write rows in one statement, ordered by the conflict key so that two writers cannot deadlock."""
     table = source_objects
     names = list(rows[0])
-    given = (
-        sa.func.jsonb_to_recordset(sa.cast(sa.literal(json.dumps(rows)), pg.JSONB))
-        .table_valued(*(sa.column(name, table.c[name].type) for name in names), name="given")
-        .render_derived(with_types=True)
-    )
+    given = recordset("objects", [table.c[name] for name in names])
     select = sa.select(*(given.c[name] for name in names)).order_by(given.c.source_id, given.c.external_id)
     insert = pg.insert(table).from_select(names, select)
     changed = [table.c[name].is_distinct_from(insert.excluded[name]) for name in updated]
@@ -145,7 +142,8 @@ def _upsert(connection: sa.Connection, rows: Sequence[dict[str, Any]], updated: 
             index_elements=[table.c.source_id, table.c.external_id],
             set_={**{name: insert.excluded[name] for name in updated}, "deleted_at": None},
             where=sa.or_(*changed, table.c.deleted_at.is_not(None)),
-        )
+        ),
+        {"objects": list(rows)},
     )
 
 

@@ -8,9 +8,11 @@ from functools import cache
 import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql as pg
 
+from shared.db.prepared import hot
 from shared.db.tables.base import Uuid
 from shared.db.tables.catalog import document_versions
 from shared.db.tables.ingest import index_outbox
+from shared.ingest.recordset import recordset
 from shared.types import ChunkId, OutboxOperation, VersionId
 
 
@@ -28,12 +30,7 @@ def queue(connection: sa.Connection, stale: Mapping[VersionId, Sequence[ChunkId]
 @cache
 def _queue() -> sa.Insert:
     """Mark versions as not indexed and queue them, in one statement; one that does not exist is left out."""
-    columns = (sa.column("version_id", Uuid), sa.column("gone", pg.JSONB))
-    stale = (
-        sa.func.jsonb_to_recordset(sa.bindparam("stale", type_=pg.JSONB))
-        .table_valued(*columns, name="stale")
-        .render_derived(with_types=True)
-    )
+    stale = recordset("stale", [sa.column("version_id", Uuid), sa.column("gone", pg.JSONB)])
     marked = (
         sa.update(document_versions)
         .where(document_versions.c.id == stale.c.version_id)
@@ -61,11 +58,16 @@ def _queue() -> sa.Insert:
 
 def queue_if_waiting(connection: sa.Connection, version_id: VersionId) -> None:
     """Queue the version unless it is in the index or queued already."""
+    connection.execute(_queue_if_waiting(), {"waiting_id": version_id})
+
+
+@cache
+def _queue_if_waiting() -> sa.Insert:
     queued = sa.exists().where(index_outbox.c.version_id == document_versions.c.id, index_outbox.c.done_at.is_(None))
     waiting = sa.select(document_versions.c.id, document_versions.c.seq, sa.literal(OutboxOperation.INDEX.value)).where(
-        document_versions.c.id == version_id, document_versions.c.indexed_at.is_(None), ~queued
+        document_versions.c.id == sa.bindparam("waiting_id"), document_versions.c.indexed_at.is_(None), ~queued
     )
-    connection.execute(sa.insert(index_outbox).from_select(["version_id", "version_seq", "operation"], waiting))
+    return hot(sa.insert(index_outbox).from_select(["version_id", "version_seq", "operation"], waiting))
 
 
 def open_count(connection: sa.Connection) -> int:

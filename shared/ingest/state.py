@@ -11,11 +11,13 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql as pg
 
+from shared.db.prepared import hot
 from shared.db.tables.ingest import ingest_state, quarantine
 from shared.db.tables.sources import source_objects
 from shared.errors import NotVisibleError
 from shared.ingest import objects
 from shared.ingest.objects import ObjectRow
+from shared.ingest.recordset import recordset
 from shared.text.normalise import stored
 from shared.types import SourceObjectId
 
@@ -63,7 +65,7 @@ def load(connection: sa.Connection, object_id: SourceObjectId) -> Known:
 @cache
 def _known() -> sa.Select[Any]:
     states = [ingest_state.c[name] for name in StateRow.__slots__]
-    return (
+    return hot(
         sa.select(*objects.columns(), objects.has_children(), *states)
         .select_from(source_objects)
         .outerjoin(ingest_state, ingest_state.c.source_object_id == source_objects.c.id)
@@ -75,15 +77,27 @@ def write(connection: sa.Connection, object_id: SourceObjectId, rows: Sequence[S
     """Write what is known now about the object at these stages, in one statement."""
     if not rows:
         return
-    names = StateRow.__slots__
-    values: list[dict[str, Any]] = [
-        {name: getattr(row, name) for name in names}
-        | {"source_object_id": object_id, "result": dict(row.result), "reason": short(row.reason)}
-        for row in sorted(rows, key=lambda row: row.stage)
+    body: list[dict[str, Any]] = [
+        {name: getattr(row, name) for name in StateRow.__slots__}
+        | {
+            "source_object_id": str(object_id),
+            "result": dict(row.result),
+            "next_try_at": row.next_try_at.isoformat() if row.next_try_at else None,
+            "reason": short(row.reason),
+        }
+        for row in rows
     ]
-    insert = pg.insert(ingest_state).values(values)
-    changed = {name: insert.excluded[name] for name in names if name != "stage"}
-    connection.execute(
+    connection.execute(_write(), {"states": body})
+
+
+@cache
+def _write() -> sa.Insert:
+    names = ["source_object_id", *StateRow.__slots__]
+    given = recordset("states", [ingest_state.c[name] for name in names])
+    ordered = sa.select(*(given.c[name] for name in names)).order_by(given.c.stage)
+    insert = pg.insert(ingest_state).from_select(names, ordered)
+    changed = {name: insert.excluded[name] for name in StateRow.__slots__ if name != "stage"}
+    return hot(
         insert.on_conflict_do_update(
             index_elements=[ingest_state.c.source_object_id, ingest_state.c.stage],
             set_={**changed, "updated_at": sa.func.now()},

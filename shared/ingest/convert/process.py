@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from pathlib import Path
 from types import TracebackType
@@ -28,12 +29,16 @@ _OUT_OF_MEMORY_SIGNALS = frozenset({signal.SIGKILL, signal.SIGABRT, signal.SIGTR
 
 
 class ConversionProcess:
-    """A `Converter`: one long-lived worker process, started when first needed. Close it when done."""
+    """A `Converter`: one long-lived worker process, started when first needed. Close it when done.
+
+    One conversion at a time: threads that share it wait for one another.
+    """
 
     def __init__(self, *, memory_bytes: int, output_bytes: int) -> None:
         self._limits = {"memory_bytes": memory_bytes, "output_bytes": output_bytes}
         self._process: subprocess.Popen[bytes] | None = None
         self._served = 0
+        self._turn = threading.Lock()
 
     def __enter__(self) -> Self:
         return self
@@ -43,7 +48,7 @@ class ConversionProcess:
 
     def convert(self, format_name: str, content: bytes, *, timeout_s: float) -> Conversion:
         """Return what the file holds, or raise the permanent error that says why it cannot be read."""
-        with tempfile.TemporaryDirectory(prefix="ki-convert-") as folder:
+        with self._turn, tempfile.TemporaryDirectory(prefix="ki-convert-") as folder:
             given, made = Path(folder, "input"), Path(folder, "output")
             given.write_bytes(content)
             made.mkdir()

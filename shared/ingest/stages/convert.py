@@ -5,17 +5,20 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Sequence
+from functools import cache
 
 import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql as pg
 
 from shared.db.engine import reading, recording
+from shared.db.prepared import hot
 from shared.db.tables.content import artifacts
 from shared.errors import LimitExceededError
 from shared.ingest import objects
 from shared.ingest.contract import Payload, Services, StageInput, StageResult
 from shared.ingest.convert.formats import FORMATS, Format, Member, format_of
 from shared.ingest.objects import MemberRow
+from shared.ingest.recordset import recordset
 from shared.providers.storage import derived_key, original_key
 from shared.text.converted import ARTIFACT_KIND
 from shared.text.normalise import single_line
@@ -49,11 +52,7 @@ def _earlier(services: Services, sha256: str, chosen: Format) -> dict[str, str] 
     """Return the storage keys of this conversion by kind if it was made before and is still stored."""
     with reading(services.engine) as connection:
         rows = connection.execute(
-            sa.select(artifacts.c.kind, artifacts.c.storage_key).where(
-                artifacts.c.sha256 == sha256,
-                artifacts.c.producer == chosen.name,
-                artifacts.c.producer_version == chosen.version,
-            )
+            _recorded(), {"sha256": sha256, "producer": chosen.name, "producer_version": chosen.version}
         )
         keys = {row.kind: row.storage_key for row in rows}
     if ARTIFACT_KIND not in keys or not all(services.store.exists(key) for key in keys.values()):
@@ -82,11 +81,23 @@ def _convert(call: StageInput, services: Services, sha256: str, chosen: Format) 
         for kind, body in sorted(made.items())
     ]
     with recording(services.engine) as connection:
-        insert = pg.insert(artifacts).values(rows)
-        key = [artifacts.c[name] for name in ("sha256", "producer", "producer_version", "kind")]
-        changed = {name: insert.excluded[name] for name in ("storage_key", "size_bytes")}
-        connection.execute(insert.on_conflict_do_update(index_elements=key, set_=changed))
+        connection.execute(_record(), {"made": rows})
     return {MEMBERS_KIND: "", **keys}
+
+
+@cache
+def _recorded() -> sa.Select[tuple[str, str]]:
+    same = (artifacts.c[name] == sa.bindparam(name) for name in ("sha256", "producer", "producer_version"))
+    return hot(sa.select(artifacts.c.kind, artifacts.c.storage_key).where(*same))
+
+
+@cache
+def _record() -> sa.Insert:
+    names = ("sha256", "producer", "producer_version", "kind", "storage_key", "size_bytes")
+    made = recordset("made", [artifacts.c[name] for name in names])
+    insert = pg.insert(artifacts).from_select(names, sa.select(*(made.c[n] for n in names)).order_by(made.c.kind))
+    changed = {name: insert.excluded[name] for name in ("storage_key", "size_bytes")}
+    return hot(insert.on_conflict_do_update(index_elements=[artifacts.c[n] for n in names[:4]], set_=changed))
 
 
 def _stored_members(services: Services, members: Sequence[Member]) -> bytes:

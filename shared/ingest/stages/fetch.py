@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+from functools import cache
 from typing import BinaryIO
 
 import sqlalchemy as sa
 
 from shared.db.engine import recording
+from shared.db.prepared import hot
 from shared.db.tables.sources import source_objects
 from shared.errors import EmptyFileError, LimitExceededError
 from shared.ingest import places
@@ -15,6 +17,7 @@ from shared.ingest.contract import Services, StageInput, StageResult
 from shared.ingest.convert.kind import kind_of
 from shared.providers.storage import original_key
 
+_DESCRIBED = ("sha256", "size_bytes", "mime")
 _PIECE_BYTES = 1024 * 1024
 
 
@@ -34,14 +37,21 @@ def fetch(call: StageInput, services: Services) -> StageResult:
     if (row.sha256, row.mime) != (sha256, mime) or row.size_bytes != len(content):
         with recording(services.engine) as connection:
             connection.execute(
-                sa.update(source_objects)
-                .where(source_objects.c.id == row.id)
-                .values(sha256=sha256, size_bytes=len(content), mime=mime)
+                _describe(),
+                {"object_id": row.id, "new_sha256": sha256, "new_size_bytes": len(content), "new_mime": mime},
             )
     place = places.fingerprint(services.source.config.place_of(row.path))
     if not content:
         raise EmptyFileError("the file is empty")
     return StageResult({"sha256": sha256, "mime": mime, "original_key": key, "place": f"{place}:{row.path}"})
+
+
+@cache
+def _describe() -> sa.Update:
+    """Give an object its hash, size and kind. The parameters may not be called like columns."""
+    wanted = source_objects.c.id == sa.bindparam("object_id")
+    values = {name: sa.bindparam(f"new_{name}", type_=source_objects.c[name].type) for name in _DESCRIBED}
+    return hot(sa.update(source_objects).where(wanted).values(values))
 
 
 def read_limited(stream: BinaryIO, *, max_bytes: int) -> tuple[bytes, str]:

@@ -10,7 +10,6 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql as pg
 
-from shared.db.tables.base import Uuid
 from shared.db.tables.catalog import document_versions, documents
 from shared.db.tables.content import chunks
 from shared.db.tables.sources import source_objects, version_sources
@@ -18,6 +17,7 @@ from shared.ingest import chunk_store
 from shared.ingest.facts import Facts
 from shared.ingest.families import Link
 from shared.ingest.places import PlaceIds
+from shared.ingest.recordset import recordset
 from shared.types import DocumentId, SourceObjectId, VersionId
 
 _FACTS = ("title", "status", "status_evidence", "facts")
@@ -109,13 +109,10 @@ def number(connection: sa.Connection, chain: Sequence[tuple[VersionId, int | Non
     ]
     if not wrong:
         return
-    given = (
-        sa.func.jsonb_to_recordset(sa.literal(wrong, type_=pg.JSONB))
-        .table_valued(sa.column("id", Uuid), sa.column("ordinal", sa.Integer), name="given")
-        .render_derived(with_types=True)
-    )
+    given = recordset("numbers", [document_versions.c.id, document_versions.c.ordinal])
     connection.execute(
-        sa.update(document_versions).where(document_versions.c.id == given.c.id).values(ordinal=given.c.ordinal)
+        sa.update(document_versions).where(document_versions.c.id == given.c.id).values(ordinal=given.c.ordinal),
+        {"numbers": wrong},
     )
 
 
