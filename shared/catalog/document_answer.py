@@ -64,7 +64,12 @@ def document_answer(versions: Sequence[VisibleVersion], chosen: VisibleVersion, 
         "version_status": chosen.status,
         "version_ordinal": chosen.ordinal,
         "is_latest_final": chosen.id == latest_final,
-        "text": _text(part),
+        "text": part.content,
+        "pages": [
+            {"number": page.number, "locus": page.locus, "char_start": page.char_start, "char_end": page.char_end}
+            for page in part.pages
+        ],
+        "window": _window(part),
         "sources": [_source(place) for place in chosen.sources],
         "citation": _citation(chosen, part),
         "versions": [
@@ -83,18 +88,14 @@ def document_answer(versions: Sequence[VisibleVersion], chosen: VisibleVersion, 
     }
 
 
-def _text(part: Passage) -> dict[str, Any]:
+def _window(part: Passage) -> dict[str, Any]:
+    """Return where in the version's text the shown part stands, and where to go on."""
     has_more = part.char_end < part.limit
     return {
-        "content": part.content,
         "char_start": part.char_start,
         "char_end": part.char_end,
         "total_chars": part.total_chars,
         "page_count": part.page_count,
-        "pages": [
-            {"number": page.number, "locus": page.locus, "char_start": page.char_start, "char_end": page.char_end}
-            for page in part.pages
-        ],
         "has_more": has_more,
         "next_offset": part.char_end if has_more else None,
     }
@@ -113,9 +114,9 @@ def _source(place: SourceObject) -> dict[str, Any]:
 def _citation(version: VisibleVersion, part: Passage) -> dict[str, Any]:
     return {
         "project": version.project,
-        "document_id": version.document_id,
+        "document": {"id": version.document_id, "title": version.title},
         "version": {
-            "version_id": version.id,
+            "id": version.id,
             "ordinal": version.ordinal,
             "status": version.status,
             "sha256": version.sha256,

@@ -78,14 +78,12 @@ ANSWERS: Final[dict[str, dict[str, Any]]] = {
     "TextPage": _object(
         {"number": _or_null(_INTEGER), "locus": _or_null(_STRING), "char_start": _INTEGER, "char_end": _INTEGER}
     ),
-    "Text": _object(
+    "TextWindow": _object(
         {
-            "content": _STRING,
             "char_start": _INTEGER,
             "char_end": _INTEGER,
             "total_chars": _INTEGER,
             "page_count": _or_null(_INTEGER),
-            "pages": _list(_schema("TextPage")),
             "has_more": _BOOLEAN,
             "next_offset": _or_null(_INTEGER),
         }
@@ -118,7 +116,9 @@ ANSWERS: Final[dict[str, dict[str, Any]]] = {
             "version_status": _VERSION_STATUS,
             "version_ordinal": _or_null(_INTEGER),
             "is_latest_final": _BOOLEAN,
-            "text": _schema("Text"),
+            "text": _STRING,
+            "pages": _list(_schema("TextPage")),
+            "window": _schema("TextWindow"),
             "sources": _list(_schema("SourceObject")),
             "citation": _ANYTHING,
             "versions": _list(_schema("Version")),
