@@ -108,10 +108,10 @@ def _found_again(person: SignedIn, result: Mapping[str, Any]) -> str:
     start, end = chunk["char_start"], chunk["char_end"]
     window = urlencode({"version_id": result["version_id"], "offset": start, "max_chars": end - start})
     passage = str(person.get(f"/documents/{quote(result['document_id'])}?{window}")["text"])
-    plain = result["excerpt"].strip("… ")
-    if plain not in passage:
-        raise AssertionError(f"the excerpt does not stand where its citation says: {plain!r}")
-    return marked(plain, [])
+    excerpt = result["excerpt"]
+    if excerpt not in passage:
+        raise AssertionError(f"the excerpt does not stand where its citation says: {excerpt!r}")
+    return marked(excerpt, [])
 
 
 def _files(result: Mapping[str, Any]) -> list[str]:
