@@ -122,7 +122,7 @@ def empty_database(postgres_cluster: PostgresCluster) -> Callable[[], str]:
 
 @pytest.fixture(scope="session")
 def make_database(postgres_cluster: PostgresCluster) -> Callable[[], str]:
-    """Makes a new migrated database, copied from a template (about 50 ms), and returns its address."""
+    """Makes a new migrated database, copied from a template (about 30 ms), and returns its address."""
     from shared.db.migrate import upgrade
 
     template = "migrated_template"
@@ -134,7 +134,7 @@ def make_database(postgres_cluster: PostgresCluster) -> Callable[[], str]:
         nonlocal made
         made += 1
         name = f"test_{made}"
-        postgres.execute(postgres_cluster, f"CREATE DATABASE {name} TEMPLATE {template}")
+        postgres.execute(postgres_cluster, f"CREATE DATABASE {name} TEMPLATE {template} STRATEGY file_copy")
         return postgres_cluster.url(name)
 
     return make

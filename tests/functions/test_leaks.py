@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 
 import pytest
@@ -23,18 +24,23 @@ from tests.functions.probes import PROBES, PUBLIC
 # something. Matter and party are not shown by every route.
 SHOWN_ON = ("POST /search", "POST /search/filter", "GET /documents/{document_id}")
 
+_AT_ONCE = 3
+
 Answers = Callable[[str, str], list[Reply]]
 
 
 @pytest.fixture(scope="module")
 def answers(api: Api, founded: Firm, token_of: Callable[[str], str]) -> Answers:
-    """All answers of a route to a persona; the questions are asked once."""
+    """All answers of a route to a persona; the questions are asked once, of several personas side by side."""
 
     @cache
-    def asked(route: str, persona: str) -> list[Reply]:
-        return list(PROBES[route](api, founded, token_of(persona)))
+    def asked(route: str) -> dict[str, list[Reply]]:
+        tokens = {persona: token_of(persona) for persona in PERSONAS}
+        with ThreadPoolExecutor(_AT_ONCE) as pool:
+            replies = pool.map(lambda token: list(PROBES[route](api, founded, token)), tokens.values())
+            return dict(zip(tokens, replies, strict=True))
 
-    return asked
+    return lambda route, persona: asked(route)[persona]
 
 
 def test_every_route_has_its_probes() -> None:

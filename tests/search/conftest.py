@@ -24,16 +24,28 @@ WIDTH = 32
 KEY = b"a key for tests only"
 
 
-@pytest.fixture
-def settings(opensearch_url: str, database_url: str) -> Settings:
-    return load_settings(
+@pytest.fixture(scope="session")
+def index_settings(opensearch_url: str) -> Iterator[Settings]:
+    """One index for all tests of search: making one costs more than most tests. Each leaves it empty."""
+    settings = load_settings(
         {
             "KI_OPENSEARCH__URL": opensearch_url,
-            "KI_DATABASE__URL": database_url,
             "KI_RETRIEVAL__INDEX_NAME": f"t{uuid4().hex}",
             "KI_RETRIEVAL__EMBEDDING_DIMENSIONS": str(WIDTH),
         }
     )
+    client = connect(settings.opensearch)
+    signature = StubEmbedding(dimensions=WIDTH).signature
+    ensure_index(client, settings.retrieval, embedding_signature=signature)
+    yield settings
+    client.request("DELETE", f"/{settings.retrieval.index_name}-*?ignore_unavailable=true")
+    client.close()
+
+
+@pytest.fixture
+def settings(index_settings: Settings, database_url: str) -> Settings:
+    database = index_settings.database.model_copy(update={"url": database_url})
+    return index_settings.model_copy(update={"database": database})
 
 
 @pytest.fixture
@@ -42,11 +54,17 @@ def embedding() -> StubEmbedding:
 
 
 @pytest.fixture
-def client(settings: Settings, embedding: StubEmbedding) -> Iterator[IndexClient]:
+def client(settings: Settings) -> Iterator[IndexClient]:
+    """A client of an index without rows."""
     client = connect(settings.opensearch)
-    ensure_index(client, settings.retrieval, embedding_signature=embedding.signature)
+    index = settings.retrieval.index_name
+    assert client.request("GET", f"/{index}/_count")["count"] == 0
     yield client
-    client.request("DELETE", f"/{settings.retrieval.index_name}-*?ignore_unavailable=true")
+    client.on_request = None
+    client.request("POST", f"/{index}/_refresh")
+    client.request("POST", f"/{index}/_delete_by_query?refresh=true", {"query": {"match_all": {}}})
+    # Deleted rows count in the statistics that scores are made of until they are merged away.
+    client.request("POST", f"/{index}/_forcemerge?only_expunge_deletes=true")
     client.close()
 
 

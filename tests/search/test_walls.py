@@ -159,6 +159,25 @@ def test_a_version_shows_what_was_read_from_itself_and_not_its_walled_sibling(wo
     assert "eheim" not in str(result)
 
 
+def test_only_the_parties_of_a_hits_own_matter_and_document_are_shown(world: World, search: Search) -> None:
+    project = world.project("nord")
+    ours, other = world.matter(project, "nord-1"), world.matter(project, "nord-2")
+    shown = world.document(project, "Kündigung", title="offen", matter_id=ours)
+    sibling = world.document(project, "Kündigung", title="geheim", matter_id=ours)
+    elsewhere = world.document(project, "Kündigung", title="woanders", matter_id=other)
+    _name_party(world, catalog.matter_parties, "matter_id", ours, "Mandantin GmbH")
+    _name_party(world, catalog.document_parties, "document_id", world.document_of(shown), "Zeugin Ost")
+    _name_party(world, catalog.document_parties, "document_id", world.document_of(sibling), "Geheime AG")
+    _name_party(world, catalog.matter_parties, "matter_id", other, "Fremde KG")
+    world.wall(sibling)
+    world.wall(elsewhere)
+    world.publish()
+    (result,) = search("Kündigung")["results"]
+    assert result["parties"] == ["Mandantin GmbH", "Zeugin Ost"]
+    assert titles(search("Geheime Fremde")) == ["offen"]
+    assert "Geheime" not in str(search("Geheime")) + str(search("Fremde"))
+
+
 def test_a_path_that_may_not_be_cited_is_not_shown(world: World, search: Search) -> None:
     version = world.document(world.project("nord"), "Kündigung", title="zweimal")
     hidden = world.observe(version, path="vorstand/geheim.txt")
@@ -217,3 +236,11 @@ def _close(world: World, version: Any) -> None:
     with world.engine.begin() as connection:
         closed = sa.update(sources.source_objects).where(sources.source_objects.c.id.in_(places))
         connection.execute(closed.values(acl_state="known"))
+
+
+def _name_party(world: World, table: sa.Table, column: str, target: Any, name: str) -> None:
+    party = catalog.parties
+    with world.engine.begin() as connection:
+        values = {"name": name, "normalised_name": name.lower()}
+        party_id = connection.execute(sa.insert(party).values(values).returning(party.c.id)).scalar_one()
+        connection.execute(sa.insert(table).values({column: target, "party_id": party_id, "role": "client"}))
