@@ -22,12 +22,66 @@ _DOCUMENTS = 200
 _PARAGRAPHS = 36
 _SENTENCES = 5
 _WORDS = 4_000
-_BEGINNINGS = "ver be ge ent er zer miss un auf aus ein vor nach über unter haupt neben gegen wider bei".split()
-_STEMS = """
-    trag recht gericht haft kauf miet dienst werk pflicht frist zahl leist schad ersatz bürg pfand erb klag urteil
-    spruch antrag bescheid steuer gesell schaft vollmacht anteil zins darlehn eigen besitz grund buch form nichtig
-""".split()
-_ENDINGS = "ung heit keit schaft er e en lich bar los ig nis tum".split()
+_BEGINNINGS = [
+    "ver",
+    "be",
+    "ge",
+    "ent",
+    "er",
+    "zer",
+    "miss",
+    "un",
+    "auf",
+    "aus",
+    "ein",
+    "vor",
+    "nach",
+    "über",
+    "unter",
+    "haupt",
+    "neben",
+    "gegen",
+    "wider",
+    "bei",
+]
+_STEMS = [
+    "trag",
+    "recht",
+    "gericht",
+    "haft",
+    "kauf",
+    "miet",
+    "dienst",
+    "werk",
+    "pflicht",
+    "frist",
+    "zahl",
+    "leist",
+    "schad",
+    "ersatz",
+    "bürg",
+    "pfand",
+    "erb",
+    "klag",
+    "urteil",
+    "spruch",
+    "antrag",
+    "bescheid",
+    "steuer",
+    "gesell",
+    "schaft",
+    "vollmacht",
+    "anteil",
+    "zins",
+    "darlehn",
+    "eigen",
+    "besitz",
+    "grund",
+    "buch",
+    "form",
+    "nichtig",
+]
+_ENDINGS = ["ung", "heit", "keit", "schaft", "er", "e", "en", "lich", "bar", "los", "ig", "nis", "tum"]
 
 
 def staged(base: Settings, *, progress: Callable[[Progress], None] | None = None) -> Services:

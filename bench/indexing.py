@@ -1,14 +1,11 @@
 """What the index writer adds to indexing: draining the outbox against raw `_bulk` of the very same rows.
 
-The embedding is stubbed: each text gets a vector made from its hash, the same in both arms. Every round indexes the
-whole set into a new index, ours and raw in turns.
+The embedding is stubbed and remembered, so that neither arm pays for vectors. Every round indexes the whole set into a
+new index, ours and raw in turns.
 """
 
 from __future__ import annotations
 
-import hashlib
-import math
-import random
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,7 +19,7 @@ from shared.db.tables.ingest import index_outbox
 from shared.index.client import IndexClient, Refresh, Write
 from shared.index.ensure import ensure_index
 from shared.index.writer import IndexWriter
-from shared.providers.embedding.protocol import Vector
+from shared.providers.embedding.protocol import EmbeddingProvider
 from shared.runtime.bootstrap import Services
 from shared.settings import Settings
 from shared.types import OutboxOperation
@@ -40,27 +37,6 @@ class IndexingBench:
     ours_s: float
     raw_s: float
     ratio: float
-
-
-class _HashedVectors:
-    """Vectors made from the text's hash: costless, and the same on every run."""
-
-    model_id = "hashed"
-
-    def __init__(self, dimensions: int) -> None:
-        self.dimensions = dimensions
-        self.signature = f"hashed-{dimensions}"
-
-    def embed_passages(self, texts: Sequence[str]) -> list[Vector]:
-        return [self._vector(text) for text in texts]
-
-    embed_queries = embed_passages
-
-    def _vector(self, text: str) -> Vector:
-        chance = random.Random(hashlib.sha256(text.encode("utf-8", "replace")).digest())
-        raw = [chance.gauss(0, 1) for _ in range(self.dimensions)]
-        length = math.sqrt(sum(value * value for value in raw))
-        return [round(value / length, 7) for value in raw]
 
 
 class _Recording(IndexClient):
@@ -81,17 +57,19 @@ class _Recording(IndexClient):
 
 
 def bench_indexing(services: Services, *, rounds: int) -> IndexingBench:
-    """Return the comparison on all versions of the database; its own index is not touched."""
-    vectors = _HashedVectors(services.settings.retrieval.embedding_dimensions)
-    remembered = _Remembered(vectors)
+    """Return the comparison on all versions of the database, whose embedding must be a stub with a memory.
+
+    The index that searches use is not touched.
+    """
+    vectors = services.embedding
     recorded = _Recording.around(services.index)
-    _drained(services, recorded, remembered)  # fills the memory of vectors, and shows which rows there are
+    _drained(services, recorded, vectors)  # makes the vectors, and shows which rows there are
     writes = list(recorded.recorded)
     ours, raw = [], []
     for number in range(rounds):
         for arm in ("ours", "raw") if number % 2 == 0 else ("raw", "ours"):
             if arm == "ours":
-                ours.append(_drained(services, services.index, remembered))
+                ours.append(_drained(services, services.index, vectors))
             else:
                 raw.append(_bulked(services, writes, vectors.signature))
     _drop(services.index, _OURS)
@@ -101,24 +79,7 @@ def bench_indexing(services: Services, *, rounds: int) -> IndexingBench:
     return IndexingBench(versions, len(writes), rounds, median(ours), median(raw), median(ours) / median(raw))
 
 
-class _Remembered:
-    """Answers from memory, so that neither arm pays for making vectors."""
-
-    def __init__(self, inner: _HashedVectors) -> None:
-        self.model_id, self.dimensions, self.signature = inner.model_id, inner.dimensions, inner.signature
-        self._inner = inner
-        self._known: dict[str, Vector] = {}
-
-    def embed_passages(self, texts: Sequence[str]) -> list[Vector]:
-        for text in texts:
-            if text not in self._known:
-                self._known[text] = self._inner.embed_passages([text])[0]
-        return [self._known[text] for text in texts]
-
-    embed_queries = embed_passages
-
-
-def _drained(services: Services, client: IndexClient, vectors: _Remembered) -> float:
+def _drained(services: Services, client: IndexClient, vectors: EmbeddingProvider) -> float:
     settings = _with_index(services.settings, _OURS)
     _drop(client, _OURS)
     ensure_index(client, settings.retrieval, embedding_signature=vectors.signature)
@@ -158,5 +119,4 @@ def _with_index(settings: Settings, name: str) -> Settings:
 
 
 def _drop(client: IndexClient, alias: str) -> None:
-    for name in client.request("GET", f"/_alias/{alias}?ignore_unavailable=true&allow_no_indices=true") or {}:
-        client.request("DELETE", f"/{name}")
+    client.request("DELETE", f"/{alias}-*?ignore_unavailable=true&allow_no_indices=true")

@@ -37,6 +37,8 @@ from shared.settings import Security, load_settings
 from shared.types import Principal
 
 TEAMS = 600
+FEW_VERSIONS = 20_000
+"""A firm that is built in seconds."""
 _WORLD = Path(__file__).with_name("scope_world.sql")
 _TEAMS_OF_CALLER = 27
 _CANDIDATES = 100

@@ -33,6 +33,7 @@ COMMANDS = (
     _Entry("who", "local.cli.who", "Say who sees a document."),
     _Entry("get", "local.cli.get", "Print a document's text."),
     _Entry("eval", "local.cli.eval", "Measure retrieval quality."),
+    _Entry("bench", "local.cli.bench", "Measure speed against the bare engines."),
     _Entry("demo", "local.cli.demo", "The whole product in one go, on an invented firm."),
 )
 
