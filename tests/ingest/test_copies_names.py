@@ -9,6 +9,7 @@ import sqlalchemy as sa
 
 from shared.db.tables.catalog import document_versions, documents
 from shared.db.tables.content import chunks
+from shared.db.tables.ingest import ingest_state
 from shared.db.tables.sources import source_objects
 from shared.errors import EngineUnavailableError
 from shared.ingest.facts import UNKNOWN_NAME
@@ -206,3 +207,38 @@ def test_every_version_has_complete_facts_from_its_first_statement_on(world: Wor
         assert set(row.facts) >= COMPLETE
         assert row.facts["doc_date"].keys() == {"day", "precision", "raw"}
         assert (row.title, row.status) == (row.facts["title"], row.facts["status"])
+
+
+CHAIN = {
+    "a/Plan Entwurf v1.txt": "Ein Plan.",
+    "a/Plan Entwurf v2.txt": "Ein neuer Plan.",
+    "a/Plan final.txt": "Der Plan.",
+}
+
+
+@pytest.mark.parametrize(
+    ("stored", "queued"),
+    [
+        ({"notes": ["something that no row carries"]}, []),
+        ({"family": "otherwise"}, []),
+        ({"title": "Another title"}, ["Plan Entwurf v1"]),
+        ({"doc_type": "note"}, ["Plan Entwurf v1"]),
+        ({"language": "en"}, ["Plan Entwurf v1"]),
+        ({"doc_date": {"day": "2020-01-01", "precision": "day", "raw": "1.1.2020"}}, ["Plan Entwurf v1"]),
+        ({"identifiers": [{"kind": "file", "raw": "x", "canonical": "x"}]}, ["Plan Entwurf v1"]),
+    ],
+)
+def test_facts_that_are_read_otherwise_queue_the_versions_whose_rows_change_and_no_other(
+    world: World, stored, queued
+) -> None:
+    world.ingest(CHAIN)
+    world.writer.written.clear()
+    facts = document_versions.c.facts.op("||")(sa.cast(stored, document_versions.c.facts.type))
+    with world.engine.begin() as connection:
+        first = document_versions.c.title == "Plan Entwurf v1"
+        connection.execute(sa.update(document_versions).where(first).values(facts=facts))
+        # As a new producer of facts does: every object is read again.
+        connection.execute(sa.delete(ingest_state).where(ingest_state.c.stage.in_(["metadata", "versions"])))
+    world.ingest(CHAIN)
+    titles = {row.id: row.title for row in world.rows(sa.select(document_versions))}
+    assert [titles[row.version_id] for row in world.writer.written] == queued
