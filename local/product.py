@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import click
+
 from local import stack
 from shared.runtime.bootstrap import Services, build
 from shared.settings import load_settings
@@ -24,4 +26,9 @@ def services_on_engines() -> Services:
 
 
 def _services(env: dict[str, str]) -> Services:
-    return build(load_settings({**env, **stack.own_settings()}))
+    made = build(load_settings({**env, **stack.own_settings()}))
+    running = click.get_current_context(silent=True)
+    if running is not None:
+        # Connections end with the command, whichever way it ends.
+        running.call_on_close(made.close)
+    return made

@@ -44,9 +44,18 @@ def run(*words):
     return CliRunner().invoke(main, words)
 
 
-@pytest.mark.parametrize("entry", COMMANDS, ids=lambda entry: entry.name)
-def test_every_command_has_help_and_json(entry):
-    result = run(entry.name, "--help")
+def every_command():
+    for entry in COMMANDS:
+        command = main.get_command(None, entry.name)
+        if isinstance(command, click.Group):
+            yield from ((entry.name, name) for name in command.commands)
+        else:
+            yield (entry.name,)
+
+
+@pytest.mark.parametrize("words", list(every_command()), ids=" ".join)
+def test_every_command_has_help_and_json(words):
+    result = run(*words, "--help")
     assert result.exit_code == 0
     assert "--json" in result.stdout
 
