@@ -42,9 +42,41 @@ def index_settings(opensearch_url: str) -> Iterator[Settings]:
     client.close()
 
 
+@pytest.fixture(scope="session")
+def search_database(make_database: Callable[[], str]) -> Iterator[tuple[str, sa.Engine, frozenset[str]]]:
+    """One database for all tests of search, for the same reason: its address, a way in, and what migrations filled."""
+    url = make_database()
+    engine = sa.create_engine(url)
+    yield url, engine, _filled_tables(engine)
+    engine.dispose()
+
+
 @pytest.fixture
-def settings(index_settings: Settings, database_url: str) -> Settings:
-    database = index_settings.database.model_copy(update={"url": database_url})
+def search_database_url(search_database: tuple[str, sa.Engine, frozenset[str]]) -> Iterator[str]:
+    """The address of a migrated database without rows; it is emptied afterwards, so a test undoes what it alters."""
+    url, engine, kept = search_database
+    yield url
+    tables = _filled_tables(engine) - kept
+    if tables:
+        with engine.begin() as connection:
+            # Without triggers: emptying is no change of access that anybody has to learn of.
+            connection.execute(sa.text("SET LOCAL session_replication_role = replica"))
+            connection.execute(sa.text(f"TRUNCATE {', '.join(sorted(tables))} CASCADE"))
+
+
+def _filled_tables(engine: sa.Engine) -> frozenset[str]:
+    """Return the tables that hold, or held, rows."""
+    filled = sa.text(
+        "SELECT relname FROM pg_class WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace "
+        "AND pg_relation_size(oid) > 0"
+    )
+    with engine.connect() as connection:
+        return frozenset(connection.execute(filled).scalars())
+
+
+@pytest.fixture
+def settings(index_settings: Settings, search_database_url: str) -> Settings:
+    database = index_settings.database.model_copy(update={"url": search_database_url})
     return index_settings.model_copy(update={"database": database})
 
 
@@ -61,7 +93,6 @@ def client(settings: Settings) -> Iterator[IndexClient]:
     assert client.request("GET", f"/{index}/_count")["count"] == 0
     yield client
     client.on_request = None
-    client.request("POST", f"/{index}/_refresh")
     client.request("POST", f"/{index}/_delete_by_query?refresh=true", {"query": {"match_all": {}}})
     # Deleted rows count in the statistics that scores are made of until they are merged away.
     client.request("POST", f"/{index}/_forcemerge?only_expunge_deletes=true")

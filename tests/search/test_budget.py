@@ -93,8 +93,12 @@ def test_a_search_that_cannot_be_audited_fails(world: World, search: Search) -> 
     fill(world, "nord", documents=1, groups=1)
     with world.engine.begin() as connection:
         connection.execute(sa.text("ALTER TABLE audit_events ADD CONSTRAINT full_disk CHECK (action <> 'search')"))
-    with pytest.raises(sa.exc.DBAPIError, match="full_disk"):
-        search("Kündigung", who=caller("anna", "group:g0"))
+    try:
+        with pytest.raises(sa.exc.DBAPIError, match="full_disk"):
+            search("Kündigung", who=caller("anna", "group:g0"))
+    finally:
+        with world.engine.begin() as connection:
+            connection.execute(sa.text("ALTER TABLE audit_events DROP CONSTRAINT full_disk"))
 
 
 def test_a_leg_that_weighs_nothing_is_neither_sent_nor_embedded(
@@ -170,5 +174,7 @@ def test_behind_a_transaction_pooler_the_audit_row_is_kept_all_the_same(
     service = SearchService(pooled, access, world.client, embedding, settings, AuditHasher(b"k" * 16))
     answer = search("Kündigung", who=caller("anna", "group:g0"), using=service)
     pooled.dispose()
+    with world.engine.begin() as connection:
+        connection.execute(sa.text(f"ALTER DATABASE {name} RESET statement_timeout"))
     assert len(answer["results"]) == 1
     assert len(trail(world.engine)) == 1
