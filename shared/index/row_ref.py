@@ -44,6 +44,7 @@ def unpacked(text: str) -> RowRef:
     """Return the `RowRef` that was packed. Raises `ValueError` on anything else."""
     chunk_id, document_id, version_seq, ordinal, kind, status = text.split(" ")
     try:
-        return RowRef(chunk_id, document_id, int(version_seq), int(ordinal), _KINDS[kind], _STATUSES[status])
+        row = (chunk_id, document_id, int(version_seq), int(ordinal), _KINDS[kind], _STATUSES[status])
     except KeyError as error:
         raise ValueError(f"no kind or status of a row: {error}") from error
+    return RowRef._make(row)

@@ -98,13 +98,13 @@ def candidates(answers: Mapping[Asked, Sequence[RankedRow]], retrieval: Retrieva
     place, seen = -1, set[str]()
     for pool in sorted({min(largest, SMALL_POOL), largest}):
         before: float | None = None
-        for score, ref in _scored(_at(rows, pool), known, retrieval):
+        for negative, version_seq, _, _, ref in _scored(_at(rows, pool), known, retrieval):
             if ref.chunk_id in seen:
                 continue
             seen.add(ref.chunk_id)
-            place += score != before
-            before = score
-            ordered.append(Candidate(place, score, ref, ref.version_seq in identified))
+            place += negative != before
+            before = negative
+            ordered.append(Candidate(place, -negative, ref, version_seq in identified))
     return Candidates(ordered, is_cut)
 
 
@@ -131,6 +131,8 @@ def _end_of_place(ordered: Sequence[Candidate], at: int) -> int:
 
 
 Rows = list[tuple[str, float]]
+_Scored = tuple[float, int, str, int, RowRef]
+"""A row as it sorts: by its score, the highest first, then by version, kind and ordinal."""
 
 
 def _at(rows: Mapping[Asked, Rows], pool: int) -> dict[Leg, dict[str, int]]:
@@ -143,19 +145,13 @@ def _at(rows: Mapping[Asked, Rows], pool: int) -> dict[Leg, dict[str, int]]:
     return lists
 
 
-def _scored(
-    lists: Mapping[Leg, Mapping[str, int]], known: Mapping[str, RowRef], retrieval: Retrieval
-) -> list[tuple[float, RowRef]]:
+def _scored(lists: Mapping[Leg, Mapping[str, int]], known: Mapping[str, RowRef], retrieval: Retrieval) -> list[_Scored]:
+    """Return the rows in order."""
     weighted = [(weight_of(leg, retrieval), lists[leg]) for leg in Leg if leg in lists]
     boosts = retrieval.version_status_boost
-    scored: list[tuple[float, RowRef]] = []
+    scored: list[_Scored] = []
     for chunk_id, score in fused_scores(weighted, rrf_k=retrieval.fusion_rrf_k).items():
         ref = known[chunk_id]
-        scored.append((with_status(score, ref.status, boosts), ref))
-    scored.sort(key=_position)
+        scored.append((-with_status(score, ref.status, boosts), ref.version_seq, ref.kind, ref.ordinal, ref))
+    scored.sort()
     return scored
-
-
-def _position(row: tuple[float, RowRef]) -> tuple[float, int, str, int]:
-    score, ref = row
-    return -score, ref.version_seq, ref.kind, ref.ordinal
