@@ -25,8 +25,8 @@ SERIALIZATION_FAILURE = "40001"
 DEADLOCK_DETECTED = "40P01"
 QUERY_CANCELED = "57014"
 _RETRIED = frozenset({SERIALIZATION_FAILURE, DEADLOCK_DETECTED})
-# Shutting down, starting up, crashed, too many connections.
-_AWAY = frozenset({"57P01", "57P02", "57P03", "53300"})
+# Shutting down, starting up, crashed, too many connections; read-only, because it was demoted: connect anew.
+_AWAY = frozenset({"57P01", "57P02", "57P03", "53300", "25006"})
 _RECYCLE_S = 840  # an RDS IAM token lives 900 s
 _LONGEST_REMEMBERED = 50_000  # bulk inserts are longer, and seldom the same twice
 _TRUSTED_IDLE_S = 30.0

@@ -141,6 +141,24 @@ def test_counts_and_order_are_those_of_a_world_without_the_walled(firm: Firm, an
     }
 
 
+@pytest.mark.parametrize("persona", ["anna", "bruno", "clara", "paula", "root"])
+def test_a_list_and_a_read_agree_on_the_latest_final_version(firm: Firm, answers: Answers, persona: str) -> None:
+    listed = {
+        result["version_id"]: result["is_latest_final"]
+        for route in ("POST /search", "POST /search/filter")
+        for reply in answers(route, persona)
+        for result in reply.json["results"]
+    }
+    read = {
+        version["version_id"]: version["is_latest_final"]
+        for reply in answers("GET /documents/{document_id}", persona)
+        if reply.status == 200
+        for version in reply.json["versions"]
+    }
+    assert listed
+    assert listed == {version: read[version] for version in listed}
+
+
 def _ids_behind(firm: Firm, wall: Wall) -> list[str]:
     """Return the ids that only those may meet who may see behind the wall."""
     behind = {
