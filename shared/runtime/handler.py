@@ -12,6 +12,7 @@ from shared.errors import NotVisibleError, UnauthenticatedError
 from shared.runtime import bootstrap, observability
 from shared.runtime.events import HttpEvent
 from shared.runtime.http import answer, problem_answer, problem_of, sqlstate_behind
+from shared.runtime.memory import settle
 
 if TYPE_CHECKING:
     from shared.access.caller import Caller
@@ -67,7 +68,10 @@ def respond(event: Mapping[str, Any], context: LambdaContext | None, endpoints: 
         log.info(
             "request", extra=observability.fields_of(route=route, status=status, ms=duration_ms, errors=kinds or None)
         )
-        observability.count_request(route=route, status=status, duration_ms=duration_ms, cold_start=_is_cold())
+        is_cold = _is_cold()
+        observability.count_request(route=route, status=status, duration_ms=duration_ms, cold_start=is_cold)
+        if is_cold:
+            settle()
     return answered
 
 
