@@ -6,6 +6,7 @@ Reads run in autocommit (`reading`): a search pays no BEGIN and COMMIT, and ever
 from __future__ import annotations
 
 import random
+import re
 import socket
 import time
 from collections.abc import Callable, Iterator
@@ -14,7 +15,7 @@ from functools import lru_cache
 from typing import Any, TypeVar
 
 import sqlalchemy as sa
-from pg8000 import legacy
+from pg8000 import converters, legacy
 from pg8000.exceptions import DatabaseError, InterfaceError
 
 from shared.db.prepared import prepare_hot_statements
@@ -29,6 +30,7 @@ _RETRIED = frozenset({SERIALIZATION_FAILURE, DEADLOCK_DETECTED})
 _AWAY = frozenset({"57P01", "57P02", "57P03", "53300", "25006"})
 _RECYCLE_S = 840  # an RDS IAM token lives 900 s
 _LONGEST_REMEMBERED = 50_000  # bulk inserts are longer, and seldom the same twice
+_PLAIN_WORD = re.compile(r"[A-Za-z0-9_.:@/-]+")
 _TRUSTED_IDLE_S = 30.0
 _CONNECT_TIMEOUT_S = 10
 _AUTOCOMMIT_ALLOWED = "ki_autocommit_allowed"
@@ -54,6 +56,7 @@ def make_engine(settings: Database, *, password: Callable[[], str] | None = None
         # Compiling a statement of many steps takes longer than running it.
         connect_args["startup_params"] = {"statement_timeout": str(settings.statement_timeout_ms), "jit": "off"}
     _remember_conversions()
+    _spell_plain_words_at_once()
     engine = sa.create_engine(
         settings.url,
         pool_size=settings.pool_size,
@@ -160,6 +163,22 @@ def _remember_conversions() -> None:
 
     convert.remembered = remembered  # type: ignore[attr-defined]  # marks it as ours
     driver.convert_paramstyle = convert
+
+
+def _spell_plain_words_at_once() -> None:
+    """Let the driver write ids and names into arrays as they are; it looks at them letter by letter otherwise."""
+    driver: Any = converters
+    original = driver.array_string_escape
+    if hasattr(original, "plain"):
+        return
+
+    def spelt(value: str) -> str:
+        if value.upper() == "NULL":
+            return f'"{value}"'  # in any case of letters, the server takes it for a null without the quotes
+        return value if _PLAIN_WORD.fullmatch(value) else str(original(value))
+
+    spelt.plain = True  # type: ignore[attr-defined]  # marks it as ours
+    driver.array_string_escape = spelt
 
 
 def _translate(context: sa.engine.ExceptionContext) -> None:

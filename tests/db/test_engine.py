@@ -218,3 +218,15 @@ def test_remembered_conversions_are_the_drivers_own(engine: sa.Engine, query: st
             "format", query, arguments
         )
     assert hasattr(legacy.convert_paramstyle, "remembered")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["user:anna@kanzlei.example", "group:a/b-c_d.1", "0b6c2f5e-7a51-4f8e-9a55-3a1c1b1f0d11"],
+        ["", "NULL", "null", "Null", "a b", 'say "so"', "back\\slash", "{curly}", "a,b", "Größe", "tab\tnew\nline"],
+    ],
+)
+def test_words_come_back_from_an_array_as_they_went(engine: sa.Engine, words: list[str]) -> None:
+    with reading(engine) as connection:
+        assert connection.scalar(sa.text("select cast(:words as text[])"), {"words": words}) == words
