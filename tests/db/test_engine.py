@@ -174,7 +174,7 @@ def test_two_sessions_that_deadlock_both_finish(engine: sa.Engine) -> None:
         thread.join(timeout=30)
     with engine.connect() as connection:
         names = connection.scalars(sa.text("select name from parties")).all()
-    assert len(attempts) == 3, "one of the two had to begin again"
+    assert len(attempts) >= 3, "one of the two had to begin again"
     assert all(sorted(name[1:]) == ["a", "b"] for name in names), "each wrote exactly once"
 
 
