@@ -22,6 +22,7 @@ FILTER_LIMIT: Final = 20
 _MAX_VALUE_CHARS: Final = 200
 _MAX_PROJECTS: Final = 1000
 _MAX_CURSOR_CHARS: Final = 1000
+_MAX_OFFSET: Final = 2**31 - 1
 # A plain calendar day, written in full: pydantic alone would take a moment, a number or a month as well.
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 _UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}", re.ASCII)
@@ -89,7 +90,8 @@ class Filters(_Strict):
 class _Listed(_Strict):
     filters: Filters = Filters()
     project_ids: Annotated[list[Id], Field(min_length=1, max_length=_MAX_PROJECTS)] | None = None
-    offset: StrictInt = Field(default=0, ge=0)
+    # Bounded: an integer of thousands of digits can be read, but not be written into the message that refuses it.
+    offset: StrictInt = Field(default=0, ge=0, le=_MAX_OFFSET)
 
     @property
     def narrowed_to(self) -> list[UUID] | None:
