@@ -12,7 +12,6 @@ from shared.search.cursor import CursorSeal, Position
 from shared.search.filters import filter_clauses
 from shared.search.request import FilterRequest
 from shared.search.verification import Given
-from shared.settings import Retrieval
 
 _SPARE_ROWS: Final = 20
 _LARGEST_BATCH: Final = 5000
@@ -22,10 +21,10 @@ class Listing:
     """What one request has read of the list so far. Raises `InvalidRequestError` on a wrong cursor."""
 
     def __init__(
-        self, index: IndexClient, retrieval: Retrieval, request: FilterRequest, seal: CursorSeal, *, subject: str
+        self, index: IndexClient, alias: str, request: FilterRequest, seal: CursorSeal, *, subject: str
     ) -> None:
         self._index = index
-        self._alias = retrieval.index_name
+        self._alias = alias
         self._request = request
         self._seal = seal
         self._subject = subject

@@ -24,8 +24,11 @@ class RankedSearch:
         retrieval: Retrieval,
         scope: CompiledAccessScope,
         request: SearchRequest,
+        *,
+        alias: str,
     ) -> None:
         self._index = index
+        self._alias = alias
         self._embedding = embedding
         self._retrieval = retrieval
         self._query = request.query
@@ -37,7 +40,7 @@ class RankedSearch:
         """Return all candidates of a pool in the total order, from one request."""
         asked = legs_for(pool, self._retrieval)
         sent = [self._body(one) for one in asked]
-        answers = self._index.multi_search(self._retrieval.index_name, sent, preference=self._preference)
+        answers = self._index.multi_search(self._alias, sent, preference=self._preference)
         return candidates(dict(zip(asked, answers, strict=True)), self._retrieval)
 
     def _body(self, asked: Asked) -> bodies.Body:

@@ -18,6 +18,7 @@ from shared.access.service import AccessService
 from shared.db.engine import reading, recording
 from shared.errors import MisconfiguredError
 from shared.index.client import IndexClient
+from shared.index.mapping import fitting_alias
 from shared.providers.embedding.protocol import EmbeddingProvider
 from shared.search import hits
 from shared.search.cursor import KEY_LABEL, CursorSeal
@@ -58,6 +59,8 @@ class SearchService:
         self._engine = engine
         self._access = access
         self._index = index
+        # After a re-index with another model this process finds no index, instead of comparing vectors of two models.
+        self._alias = fitting_alias(settings.retrieval, embedding_signature=embedding.signature)
         self._embedding = embedding
         self._retrieval = settings.retrieval
         self._hasher = hasher
@@ -85,7 +88,7 @@ class SearchService:
 
     def filter(self, caller: Caller, request: FilterRequest, *, correlation_id: str | None = None) -> Answer:
         """Return what fulfils the filters, newest day first, with a cursor to go on or, on the last page, the total."""
-        listing = Listing(self._index, self._retrieval, request, self._seal, subject=caller.subject)
+        listing = Listing(self._index, self._alias, request, self._seal, subject=caller.subject)
         scope = self._scope(caller, request)
         entry = self._entry("search.filter", caller, scope, request, correlation_id)
         cut = Cut(first=request.offset, count=request.limit, per_document=_EVERY_ROW, collapsed=False)
@@ -116,7 +119,7 @@ class SearchService:
         """Return all candidates in order and the verified page."""
         if scope.is_empty:
             return [], self._verified(scope, [], cut, entry, is_all=True)
-        ranking = RankedSearch(self._index, self._embedding, self._retrieval, scope, request)
+        ranking = RankedSearch(self._index, self._embedding, self._retrieval, scope, request, alias=self._alias)
         pool = pool_size(request.window, factor=self._retrieval.candidate_pool_factor)
         while True:
             found = ranking.candidates(pool)
