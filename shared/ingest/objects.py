@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,7 +14,7 @@ from sqlalchemy.dialects import postgresql as pg
 
 from shared.access.inheritance import inherit_acl
 from shared.db.tables.sources import source_objects, sources
-from shared.errors import MisconfiguredError
+from shared.errors import LimitExceededError, MisconfiguredError
 from shared.ingest.recordset import recordset
 from shared.sources.base import FoundObject
 from shared.sources.config import SourceConfig
@@ -21,6 +22,11 @@ from shared.text.normalise import stored
 from shared.types import SourceId, SourceObjectId
 
 _BATCH = 1000
+# PostgreSQL's index on the ids holds no longer ones.
+_MAX_ID_BYTES = 2500
+# Stands in the id of every file in another file, and so in the id of nothing else: a folder that is called like one
+# would share a row with an attachment, and one of the two would have the name, the bytes or the ACL of the other.
+_MEMBER_MARK = re.compile(r"!/\d+/")
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +68,15 @@ def ensure_source(connection: sa.Connection, name: str, config: SourceConfig) ->
     return SourceId(connection.execute(upsert.returning(sources.c.id)).scalar_one())
 
 
+def unusable(entry: FoundObject) -> str | None:
+    """Return why an object cannot be registered, None if it can."""
+    if _MEMBER_MARK.search(stored(entry.external_id)):
+        return 'the path holds "!/" and a number, which stands for a file in another file; rename the folder'
+    if _is_too_long(stored(entry.external_id)):
+        return f"the path is longer than {_MAX_ID_BYTES} bytes"
+    return None
+
+
 def register(connection: sa.Connection, source_id: SourceId, found: Sequence[FoundObject]) -> dict[str, SourceObjectId]:
     """Return the object ids by external id, one row each; an object that was gone and came back has its old row."""
     ids: dict[str, SourceObjectId] = {}
@@ -87,7 +102,10 @@ def register(connection: sa.Connection, source_id: SourceId, found: Sequence[Fou
 
 
 def register_members(connection: sa.Connection, parent: ObjectRow, members: Sequence[MemberRow]) -> None:
-    """Register the files in a file as objects of their own, each with the ACL of the file that holds it."""
+    """Register the files in a file as objects of their own, each with the ACL of the file that holds it.
+
+    Raises `LimitExceededError` when the names of files in one another become too long.
+    """
     # Whoever changes the parent's ACL waits, or is waited for: no member is left with the ACL of before.
     connection.execute(
         sa.select(source_objects.c.id).where(source_objects.c.id == parent.id).with_for_update(read=True)
@@ -103,6 +121,8 @@ def register_members(connection: sa.Connection, parent: ObjectRow, members: Sequ
         }
         for member in members
     ]
+    if any(_is_too_long(str(row["external_id"])) for row in batch):
+        raise LimitExceededError(f"the path of a file in the file is longer than {_MAX_ID_BYTES} bytes")
     if batch:
         _upsert(connection, sorted(batch, key=lambda row: str(row["external_id"])), ("path", "name", "sha256"))
         inherit_acl(connection, parent.id)
@@ -127,6 +147,10 @@ def children(connection: sa.Connection, object_id: SourceObjectId) -> list[Sourc
         .order_by(source_objects.c.external_id)
     ).scalars()
     return [SourceObjectId(row) for row in rows]
+
+
+def _is_too_long(external_id: str) -> bool:
+    return len(external_id.encode()) > _MAX_ID_BYTES
 
 
 def _upsert(connection: sa.Connection, rows: Sequence[dict[str, Any]], updated: Sequence[str]) -> None:

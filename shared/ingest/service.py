@@ -85,6 +85,8 @@ class IngestService:
         for entry in source.scan():
             if isinstance(entry, ScanProblem):
                 problems.append(entry)
+            elif reason := objects.unusable(entry):
+                problems.append(ScanProblem(entry.path, reason))
             else:
                 found.append(entry)
         with self._engine.begin() as connection:

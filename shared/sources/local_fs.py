@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 import unicodedata
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -17,8 +18,9 @@ from shared.sources.config import SourceConfig
 class LocalFolder:
     """The files at or below `path`, by their path below `root` (POSIX, NFC): the same id on every machine.
 
-    `root` defaults to `path`, or to its folder when `path` is a file. Symbolic links that lead out of the root are
-    not followed; what cannot be read is reported as a problem.
+    `root` defaults to `path`, or to its folder when `path` is a file. Symbolic links are reported and never followed:
+    where a file lies decides who may see it, and a link in an open folder must not open a file of a closed one. What
+    cannot be read is reported as a problem.
     """
 
     def __init__(self, name: str, path: Path, config: SourceConfig, *, root: Path | None = None) -> None:
@@ -68,11 +70,29 @@ class LocalFolder:
         if not path.resolve().is_relative_to(self._root):
             raise UnreadableFileError("the file lies outside the source's folder")
         try:
-            return path.open("rb")
+            return self._opened(path)
         except FileNotFoundError as error:
             raise UnreadableFileError("the file is gone") from error
         except OSError as error:
             raise UnreadableFileError(f"the file cannot be read: {error.strerror}") from error
+
+    def _opened(self, path: Path) -> BinaryIO:
+        """Return the file at `path` if it is the one that lies there: it may be swapped for a link at any moment."""
+        # Without blocking: a pipe would wait for somebody to write into it.
+        descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
+        try:
+            self._check(descriptor, path.resolve())
+            return os.fdopen(descriptor, "rb")
+        except BaseException:
+            os.close(descriptor)
+            raise
+
+    def _check(self, descriptor: int, lies_at: Path) -> None:
+        opened = os.fstat(descriptor)
+        if not lies_at.is_relative_to(self._root) or not os.path.samestat(opened, lies_at.lstat()):
+            raise UnreadableFileError("the file lies outside the source's folder")
+        if not stat.S_ISREG(opened.st_mode):
+            raise UnreadableFileError("not a file")
 
     def _files(self) -> Iterator[Path | ScanProblem]:
         if self._start.is_file():
@@ -94,6 +114,8 @@ class LocalFolder:
         try:
             if not path.resolve().is_relative_to(self._root):
                 return ScanProblem(shown, "a symbolic link leads out of the folder")
+            if path.is_symlink():
+                return ScanProblem(shown, "a symbolic link; what it leads to is taken in where it lies")
             status = path.stat()
             if not path.is_file():
                 return ScanProblem(shown, "not a file")

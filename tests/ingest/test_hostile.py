@@ -219,3 +219,13 @@ def test_a_file_over_the_size_limit_is_not_read_to_its_end(world: World) -> None
     settings = world.settings.model_copy(update={"ingest": ingest})
     [file] = world.ingest({"a/gross.txt": "x" * 1001}, settings=settings).files
     assert (file.error, file.reason) == ("LimitExceededError", "the file is larger than 1000 bytes")
+
+
+def test_a_path_that_is_too_long_for_an_index_is_reported_and_stops_no_other(world: World) -> None:
+    # No two characters alike: what repeats would be compressed and fit.
+    long = "a/" + "".join(chr(0x4E00 + number) for number in range(1000)) + ".txt"
+    report = world.ingest({"a/gut.txt": "Ein Text.", long: "Ein anderer Text."})
+    assert {file.path: file.outcome for file in report.files} == {
+        "a/gut.txt": Outcome.NEW,
+        long: Outcome.UNREADABLE,
+    }

@@ -74,6 +74,29 @@ def test_a_member_named_like_a_path_leads_nowhere(world: World) -> None:
     assert report.files[1].path == "a/post.eml/touch.txt"
 
 
+def test_a_file_called_like_an_attachment_takes_nothing_of_it(world: World) -> None:
+    content = mail("Vertrag", ("Anlage.txt", b"Der Vertragstext.")).as_bytes()
+    rival = {"a/post.eml!/1/Anlage.txt": "Etwas anderes."}
+    first = world.ingest(rival)
+    assert [file.outcome for file in first.files] == [Outcome.UNREADABLE]
+    assert [file.outcome for file in world.ingest({"a/post.eml": content}).files] == [Outcome.NEW, Outcome.NEW]
+    before = by_path(world)
+    assert [file.outcome for file in world.ingest(rival).files] == [Outcome.UNREADABLE]
+    assert by_path(world) == before
+    assert before["a/post.eml/Anlage.txt"].parent_id == before["a/post.eml"].id
+
+
+def test_an_attachment_whose_path_is_too_long_stops_only_its_mail(world: World) -> None:
+    deep = "a/" + "".join(chr(0x4E00 + number) for number in range(780)) + ".eml"
+    name = "".join(chr(0x6E00 + number) for number in range(150)) + ".txt"
+    report = world.ingest(
+        {deep: mail("Vertrag", (name, b"Der Vertragstext.")).as_bytes(), "a/gut.txt": "Ein anderer Text."}
+    )
+    outcomes = {file.path: file for file in report.files}
+    assert outcomes["a/gut.txt"].outcome is Outcome.NEW
+    assert (outcomes[deep].outcome, outcomes[deep].error) == (Outcome.QUARANTINED, "LimitExceededError")
+
+
 def test_an_unchanged_mail_leaves_its_attachments_unchanged(world: World) -> None:
     files = {"a/post.eml": mail("Vertrag", ("Anlage.txt", b"Der Vertragstext.")).as_bytes()}
     world.ingest(files)

@@ -69,6 +69,55 @@ def test_a_link_that_leads_out_is_reported_and_never_opened(tmp_path: Path) -> N
             folder.open(outside)
 
 
+def test_a_link_within_the_folder_opens_no_file_of_another_place(tmp_path: Path) -> None:
+    write(tmp_path, "sued/geheim.txt")
+    (tmp_path / "nord").mkdir()
+    (tmp_path / "nord" / "offen.txt").symlink_to(tmp_path / "sued" / "geheim.txt")
+    (tmp_path / "ost").symlink_to(tmp_path / "sued")
+    folder = LocalFolder("ablage", tmp_path, SourceConfig())
+    entries = list(folder.scan())
+    assert [entry.path for entry in entries if isinstance(entry, FoundObject)] == ["sued/geheim.txt"]
+    assert "nord/offen.txt" in [entry.path for entry in entries if isinstance(entry, ScanProblem)]
+    with pytest.raises(UnreadableFileError):
+        folder.open("nord/offen.txt")
+
+
+@pytest.mark.parametrize("swapped", ["akte/post.txt", "akte"])
+def test_a_file_swapped_for_a_link_between_check_and_opening_is_not_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, swapped: str
+) -> None:
+    write(tmp_path, "ablage/akte/post.txt", "aussen/akte/post.txt")
+    folder = LocalFolder("ablage", tmp_path / "ablage", SourceConfig())
+    open_ = os.open
+
+    def swap_and_open(path: Path, flags: int) -> int:
+        inside = tmp_path / "ablage" / swapped
+        inside.rename(tmp_path / "beiseite")
+        inside.symlink_to(tmp_path / "aussen" / swapped)
+        try:
+            return open_(path, flags)
+        finally:
+            inside.unlink()
+            (tmp_path / "beiseite").rename(inside)
+
+    monkeypatch.setattr("shared.sources.local_fs.os.open", swap_and_open)
+    with pytest.raises(UnreadableFileError):
+        folder.open("akte/post.txt")
+
+
+def test_a_pipe_or_a_folder_in_place_of_a_file_is_refused_at_once(tmp_path: Path) -> None:
+    write(tmp_path, "post.txt", "brief.txt")
+    folder = LocalFolder("ablage", tmp_path, SourceConfig())
+    assert scanned(folder) == ["brief.txt", "post.txt"]
+    (tmp_path / "post.txt").unlink()
+    os.mkfifo(tmp_path / "post.txt")
+    (tmp_path / "brief.txt").unlink()
+    (tmp_path / "brief.txt").mkdir()
+    for name in ("post.txt", "brief.txt"):
+        with pytest.raises(UnreadableFileError, match="not a file"):
+            folder.open(name)
+
+
 def test_a_file_that_went_away_after_the_scan_is_unreadable(tmp_path: Path) -> None:
     with pytest.raises(UnreadableFileError, match="gone"):
         LocalFolder("ablage", tmp_path, SourceConfig()).open("weg.txt")
