@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
+import re
 import sys
 from collections.abc import Callable
 from enum import IntEnum
@@ -26,6 +27,9 @@ class ExitCode(IntEnum):
     ENGINE_AWAY = 3
 
 
+# Control characters but tab and line feed, and the marks that turn the direction of writing.
+_COMMANDS_A_TERMINAL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document and nothing else.")
 
 
@@ -34,12 +38,19 @@ def emit(document: Any, *, as_json: bool, text: str | None = None) -> None:
     if as_json:
         click.echo(json.dumps(document, ensure_ascii=False, default=str))
     else:
-        click.echo(text if text is not None else json.dumps(document, ensure_ascii=False, indent=2, default=str))
+        click.echo(
+            harmless(text) if text is not None else json.dumps(document, ensure_ascii=False, indent=2, default=str)
+        )
 
 
 def note(message: str) -> None:
     """Tell what goes on, on stderr."""
-    click.echo(message, err=True)
+    click.echo(harmless(message), err=True)
+
+
+def harmless(text: str) -> str:
+    """Return `text` without what a terminal would obey: names and texts are whatever their authors made them."""
+    return _COMMANDS_A_TERMINAL.sub("\ufffd", text)
 
 
 def reporting(command: Callable[P, ExitCode | None]) -> Callable[P, NoReturn]:

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
+from local.cli.output import harmless
 from shared.ingest.service import Progress as IngestProgress
 
 
@@ -17,12 +18,12 @@ def ingest_progress(title: str, *, quiet: bool) -> Iterator[Callable[[IngestProg
     if quiet:
         yield None
         return
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, TextColumn("{task.fields[last]}"), console=Console(stderr=True)) as bar:
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, TextColumn("{task.fields[last]}", markup=False), console=Console(stderr=True)) as bar:
         task = bar.add_task(title, total=None, last="")
 
         def move(progress: IngestProgress) -> None:
-            last = progress.last.path.rpartition("/")[2][-40:] if progress.last else ""
+            last = harmless(progress.last.path.rpartition("/")[2][-40:]) if progress.last else ""
             bar.update(task, completed=progress.done, total=progress.total, last=last)
 
         yield move

@@ -14,7 +14,8 @@ from click.testing import CliRunner
 
 from local import stack
 from local.cli.main import COMMANDS, main
-from local.cli.output import ExitCode, exit_code_of, json_option, reporting
+from local.cli.output import ExitCode, emit, exit_code_of, json_option, note, reporting
+from local.cli.progress import ingest_progress
 from local.issuer import subject_of
 from local.paths import Layout
 from local.processes import StartError
@@ -24,6 +25,8 @@ from shared.errors import (
     InvalidRequestError,
     NotVisibleError,
 )
+from shared.ingest.report import FileOutcome, Outcome
+from shared.ingest.service import Progress
 
 
 @pytest.fixture
@@ -148,3 +151,20 @@ def test_what_is_no_error_of_ours_is_not_hidden():
 
     with pytest.raises(ZeroDivisionError):
         CliRunner().invoke(broken, [], catch_exceptions=False)
+
+
+def test_a_name_that_commands_a_terminal_is_printed_and_not_obeyed(capsys):
+    emit({}, as_json=False, text="  ! a/\x1b[2Jx\u202etxt.exe\x9b1m: Grund\n\tzweite Zeile")
+    note("Warnung: \x1b]0;Titel\x07")
+    shown = capsys.readouterr()
+    assert shown.out == "  ! a/\ufffd[2Jx\ufffdtxt.exe\ufffd1m: Grund\n\tzweite Zeile\n"
+    assert shown.err == "Warnung: \ufffd]0;Titel\ufffd\n"
+
+
+def test_a_name_with_brackets_is_no_markup_of_the_progress_bar(capsys):
+    outcome = FileOutcome("a/[bold]x[blink]\x1b[2J.txt", Outcome.NEW)
+    with ingest_progress("[red]ablage", quiet=False) as move:
+        move(Progress(1, 1, outcome))
+    shown = capsys.readouterr().err
+    assert "[red]ablage" in shown
+    assert "[bold]x[blink]\ufffd[2J.txt" in shown
