@@ -19,6 +19,8 @@ Body = dict[str, Any]
 
 JOINED_WEIGHT: Final = 3.0
 """A whole identifier weighs more than a part of one."""
+OWN_WEIGHT: Final = 3.0
+"""A document whose title bears the number is what the number stands for; others only mention it."""
 # Ten shingles start at each run, in two forms at most; the engine refuses a query with more than 1,024 clauses.
 _MAX_RUNS: Final = 48
 _LIVE: Final[Clause] = {"term": {fields.DELETED: False}}
@@ -46,14 +48,18 @@ def semantic_body(vector: Sequence[float], strict: Sequence[Clause], *, size: in
 def identifier_body(query: str, strict: Sequence[Clause], *, size: int) -> Body:
     """Return the search for documents whose identifier stands in `query`, or which hold the whole query as a part.
 
-    The index decides what an identifier is. A part has at least two runs: "2020" alone is in too many numbers.
+    The index decides what an identifier is. A part has at least two runs: "2020" alone is in too many numbers. The
+    title only orders what has matched.
     """
     parts = runs(query)
     text = query if len(parts) <= _MAX_RUNS else " ".join(parts[:_MAX_RUNS])
     queries: list[Clause] = [{"match": {fields.IDENTIFIERS_JOINED: {"query": text, "boost": JOINED_WEIGHT}}}]
+    own: list[Clause] = []
     if 1 < len(parts) <= _MAX_RUNS:
         queries.append({"match_phrase": {fields.IDENTIFIERS_PARTS: {"query": text}}})
-    return _ranked({"bool": {"filter": list(strict), "must": [{"dis_max": {"queries": queries}}]}}, size=size)
+        own.append({"match_phrase": {fields.TITLE_EXACT: {"query": text, "boost": OWN_WEIGHT}}})
+    query = {"filter": list(strict), "must": [{"dis_max": {"queries": queries}}], "should": own}
+    return _ranked({"bool": query}, size=size)
 
 
 def listing_body(strict: Sequence[Clause], *, size: int, heads_only: bool, after: Sequence[int] | None) -> Body:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from shared.search.service import SearchService
 from tests.world import World
 
 Search = Callable[..., dict[str, Any]]
@@ -61,6 +62,20 @@ def test_a_title_and_a_text_share_the_words_of_a_query(world: World, search: Sea
     world.document(project, "Er kann zum Jahresende gekündigt werden.", title="Mietvertrag")
     world.publish()
     assert titles(search("Mietvertrag Jahresende")) == ["Mietvertrag"]
+
+
+def test_a_decision_stands_above_what_only_mentions_its_number(
+    world: World, search: Search, service_with: Callable[..., SearchService]
+) -> None:
+    project, number = world.project("nord"), {"kind": "file", "raw": "VI ZR 194/17", "canonical": "VI ZR 194/17"}
+    world.document(project, "Zu VI ZR 194/17 siehe dort.", title="Vermerk", identifiers=[number])
+    verdict = "Das Urteil VI ZR 194/17 lautet: Die Revision hat Erfolg."
+    world.document(project, verdict, title="Urteil - VI ZR 194/17 -", identifiers=[number])
+    world.publish()
+    identifiers_alone = service_with(weight_lexical=0.0, weight_semantic=0.0)
+    expected = ["Urteil - VI ZR 194/17 -", "Vermerk"]
+    assert titles(search("VI\u00a0ZR 194/17", using=identifiers_alone)) == expected
+    assert titles(search("VI\u00a0ZR 194/17")) == expected
 
 
 def test_what_is_denied_is_neither_shown_nor_counted(world: World, search: Search) -> None:
