@@ -13,6 +13,8 @@ from enum import StrEnum
 from http import HTTPStatus
 from typing import Any, NamedTuple
 
+import msgspec
+
 from shared.errors import (
     EngineUnavailableError,
     IndexRequestError,
@@ -22,6 +24,9 @@ from shared.errors import (
 )
 from shared.index import fields
 from shared.index.row_ref import CHUNK_ID_CHARS, RowRef, unpacked
+
+PackedRow = tuple[str, float]
+"""A row of a body with `row_ref.LIGHT_ROWS`: its packed `RowRef`, and its score."""
 
 
 class RankedRow(NamedTuple):
@@ -39,6 +44,40 @@ class RankedRow(NamedTuple):
     def ref(self) -> RowRef:
         """What the row says of itself. Raises `KeyError` if the body did not ask for it."""
         return unpacked(self.fields[fields.ROW][0])
+
+
+class _Shards(msgspec.Struct, gc=False):
+    total: int
+    successful: int
+    failed: int
+
+
+class _LightFields(msgspec.Struct, gc=False):
+    row: tuple[str]
+
+
+class _LightHit(msgspec.Struct, gc=False):
+    fields: _LightFields
+    score: float | None = msgspec.field(name="_score", default=None)
+
+
+class _LightHits(msgspec.Struct):
+    hits: list[_LightHit] = []
+
+
+class _LightSearch(msgspec.Struct):
+    timed_out: bool
+    shards: _Shards = msgspec.field(name="_shards")
+    hits: _LightHits = msgspec.field(default_factory=_LightHits)
+    error: None = None
+
+    @property
+    def is_whole(self) -> bool:
+        return not self.timed_out and not self.shards.failed and self.shards.successful >= self.shards.total > 0
+
+
+class _LightAnswer(msgspec.Struct):
+    responses: list[_LightSearch]
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +118,7 @@ class Failure:
 
 
 _NOTHING: Mapping[str, list[Any]] = {}
+_LIGHT_ANSWERS = msgspec.json.Decoder(_LightAnswer)
 _BUSY = frozenset({HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.BAD_GATEWAY, HTTPStatus.SERVICE_UNAVAILABLE})
 _CANCELLED = frozenset({"task_cancelled_exception", "rejected_execution_exception"})
 _BREAKER = "circuit_breaking_exception"
@@ -128,6 +168,28 @@ def multi_search_answer(answer: object, *, expected: int, target: str) -> list[l
         # One search that must not be repeated forbids repeating them all.
         return min(failures, key=lambda one: one.again)
     return ranked
+
+
+def packed_rows_at_once(text: str, *, expected: int) -> list[list[PackedRow]] | None:
+    """Return the packed rows of each search, straight from the answer's text, or None if anything is not as usual.
+
+    Then `multi_search_answer` says what is wrong with it: this one only ever takes what that one takes.
+    """
+    try:
+        answer = _LIGHT_ANSWERS.decode(text)
+    except ValueError:
+        return None
+    if len(answer.responses) != expected or not all(one.is_whole for one in answer.responses):
+        return None
+    return [[(hit.fields.row[0], hit.score or 0.0) for hit in one.hits.hits] for one in answer.responses]
+
+
+def packed_rows(answer: object, *, expected: int, target: str) -> list[list[PackedRow]] | Failure:
+    """Return the packed rows of each search in order, or the gravest failure if any of them is not whole."""
+    found = multi_search_answer(answer, expected=expected, target=target)
+    if isinstance(found, Failure):
+        return found
+    return [[(row.fields[fields.ROW][0], row.score) for row in rows] for rows in found]
 
 
 def search_answer(answer: object, *, target: str) -> SearchAnswer | Failure:

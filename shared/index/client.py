@@ -22,12 +22,15 @@ from shared.index.answers import (
     BulkItem,
     BulkOutcome,
     Failure,
+    PackedRow,
     RankedRow,
     SearchAnswer,
     bulk_items,
     count_answer,
     failure,
     multi_search_answer,
+    packed_rows,
+    packed_rows_at_once,
     search_answer,
 )
 from shared.settings import OpenSearch
@@ -118,6 +121,20 @@ class IndexClient:
             lambda answer: multi_search_answer(answer, expected=len(bodies), target=alias),
         )
 
+    def multi_search_packed(
+        self, alias: str, bodies: Sequence[Mapping[str, Any]], *, preference: str | None = None
+    ) -> list[list[PackedRow]]:
+        """Return what `multi_search` returns, but of each row its packed `RowRef` and its score alone.
+
+        Every body needs `row_ref.LIGHT_ROWS`. Several times faster, because most is done in C.
+        """
+        path, payload = self.multi_search_request(alias, bodies, preference=preference)
+        return self._asked(
+            _Request("POST", path, payload, alias),
+            lambda answer: packed_rows(answer, expected=len(bodies), target=alias),
+            at_once=lambda text: packed_rows_at_once(text, expected=len(bodies)),
+        )
+
     def multi_search_request(
         self, alias: str, bodies: Sequence[Mapping[str, Any]], *, preference: str | None = None
     ) -> tuple[str, bytes]:
@@ -174,10 +191,16 @@ class IndexClient:
         """Close the connections."""
         self._connection.close()
 
-    def _asked(self, request: _Request, read: Callable[[object], _T | Failure]) -> _T:
+    def _asked(
+        self,
+        request: _Request,
+        read: Callable[[object], _T | Failure],
+        *,
+        at_once: Callable[[str], _T | None] | None = None,
+    ) -> _T:
         if self.on_request is not None:
             self.on_request(request.payload or b"")
-        return self._sent(request, read, self._ends())
+        return self._sent(request, read, self._ends(), at_once=at_once)
 
     def _write(self, alias: str, batch: list[_Line], outcomes: dict[int, BulkItem], *, refresh: Refresh) -> None:
         """Fill `outcomes` for one batch, sending again what the engine could not take."""
@@ -191,17 +214,30 @@ class IndexClient:
             if not batch or not self._paused(attempt, ends):
                 return
 
-    def _sent(self, request: _Request, read: Callable[[object], _T | Failure], ends: float) -> _T:
-        """Return what `read` makes of the answer, trying again where that may help."""
+    def _sent(
+        self,
+        request: _Request,
+        read: Callable[[object], _T | Failure],
+        ends: float,
+        *,
+        at_once: Callable[[str], _T | None] | None = None,
+    ) -> _T:
+        """Return what `at_once` makes of the answer's text, else `read` of its JSON; try again where that may help."""
         for attempt in range(1, _MAX_TRIES + 1):
-            outcome = self._tried(request, read, ends)
+            outcome = self._tried(request, read, ends, at_once)
             if not isinstance(outcome, Failure):
                 return outcome
             if not outcome.again or not self._paused(attempt, ends):
                 raise outcome.error
         raise AssertionError("the last try returns or raises")
 
-    def _tried(self, request: _Request, read: Callable[[object], _T | Failure], ends: float) -> _T | Failure:
+    def _tried(
+        self,
+        request: _Request,
+        read: Callable[[object], _T | Failure],
+        ends: float,
+        at_once: Callable[[str], _T | None] | None,
+    ) -> _T | Failure:
         from opensearchpy.exceptions import ConnectionTimeout, SSLError, TransportError  # noqa: PLC0415
 
         timeout_s = max(0.001, min(self._timeout_s, ends - time.monotonic()))
@@ -209,21 +245,16 @@ class IndexClient:
             status, _, text = self._connection.perform_request(
                 request.method, request.path, body=request.payload, timeout=timeout_s, ignore=_EVERY_STATUS
             )
-            answer = json.loads(text) if text else {}
         except ConnectionTimeout as error:
             return _away(f"The index engine did not answer within {timeout_s:.3g} s; try again shortly.", error)
         except TransportError as error:
             text = "The index engine cannot be reached; check that it runs and that opensearch.url is right."
             return _away(text, error, again=not isinstance(error, SSLError))
         except ValueError as error:
-            return _away("The index engine's answer is not JSON; check opensearch.url.", error)
-        if status >= HTTPStatus.BAD_REQUEST:
-            problem = answer.get("error") if isinstance(answer, dict) else None
-            return failure(status, problem, target=request.target)
-        try:
-            return read(answer)
-        except (LookupError, AttributeError, TypeError, ValueError) as error:
-            return _away("The index engine's answer is not what it should be; check opensearch.url.", error)
+            return _not_json(error)
+        if at_once is not None and status == HTTPStatus.OK and (found := at_once(text)) is not None:
+            return found
+        return _judged(request, status, text, read)
 
     def _paused(self, attempt: int, ends: float) -> bool:
         """Wait before another try and return True, or return False if there is none left or no time."""
@@ -340,8 +371,26 @@ def _json(value: object) -> bytes:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
 
 
+def _judged(request: _Request, status: int, text: str, read: Callable[[object], _T | Failure]) -> _T | Failure:
+    try:
+        answer = json.loads(text) if text else {}
+    except ValueError as error:
+        return _not_json(error)
+    if status >= HTTPStatus.BAD_REQUEST:
+        problem = answer.get("error") if isinstance(answer, dict) else None
+        return failure(status, problem, target=request.target)
+    try:
+        return read(answer)
+    except (LookupError, AttributeError, TypeError, ValueError) as error:
+        return _away("The index engine's answer is not what it should be; check opensearch.url.", error)
+
+
 def _taken_as_it_is(answer: object) -> Any:
     return answer
+
+
+def _not_json(cause: ValueError) -> Failure:
+    return _away("The index engine's answer is not JSON; check opensearch.url.", cause)
 
 
 def _away(message: str, cause: Exception, *, again: bool = False) -> Failure:

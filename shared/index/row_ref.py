@@ -48,3 +48,13 @@ def unpacked(text: str) -> RowRef:
     except KeyError as error:
         raise ValueError(f"no kind or status of a row: {error}") from error
     return RowRef._make(row)
+
+
+def version_seq_of(text: str) -> int:
+    """Return the version of a packed row without reading the rest."""
+    return int(text.split(" ", 3)[2])
+
+
+def status_of(text: str) -> str:
+    """Return the status of a packed row without reading the rest."""
+    return text.rpartition(" ")[2]

@@ -6,15 +6,18 @@ sends both, so what a reader has seen on page one never moves when page two is a
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from enum import StrEnum
+from itertools import groupby
+from operator import itemgetter
 from typing import Final, NamedTuple
 
-from shared.index.answers import RankedRow
-from shared.index.row_ref import RowRef
+from shared.index.answers import PackedRow
+from shared.index.row_ref import RowRef, status_of, unpacked, version_seq_of
 from shared.search.fusion import fused_scores, ranks0
 from shared.search.priors import with_status
 from shared.settings import Retrieval
+from shared.types import ChunkKind
 
 SMALL_POOL: Final = 400
 LARGE_POOL: Final = 2500
@@ -46,11 +49,107 @@ class Candidate(NamedTuple):
     by_identifier: bool
 
 
-class Candidates(NamedTuple):
-    """All candidates in order, and whether a leg held more rows than it was asked for."""
+class Candidates:
+    """The rows of the legs in the total order: pool, score descending, version, kind, ordinal.
 
-    ordered: list[Candidate]
-    is_cut: bool
+    Rows are only read, and ties only ordered, as far down as somebody looks: a page needs few of some hundred.
+    """
+
+    def __init__(self, answers: Mapping[Asked, Sequence[PackedRow]], retrieval: Retrieval) -> None:
+        self._retrieval = retrieval
+        largest = max((asked.size for asked in answers), default=0)
+        self.is_cut = any(len(answer) >= asked.size for asked, answer in answers.items() if asked.size == largest)
+        """Whether a leg held more rows than it was asked for."""
+        self._pools = sorted({min(largest, SMALL_POOL), largest})
+        self._scored: list[list[_Scored]] = []
+        self._rows: dict[Asked, Rows] = {}
+        self._packed: dict[str, str] = {}
+        # Backwards, so that a chunk is what the first leg says of it.
+        for asked, answer in reversed(list(answers.items())):
+            ids = [text.split(" ", 1)[0] for text, _ in answer]
+            self._packed.update(zip(ids, (text for text, _ in answer), strict=True))
+            self._rows[asked] = [(one, score) for one, (_, score) in zip(ids, answer, strict=True)]
+        identified = (row for asked, rows in self._rows.items() if asked.leg is Leg.IDENTIFIER for row in rows)
+        self._identified = {version_seq_of(self._packed[chunk_id]) for chunk_id, _ in identified}
+        self._known: list[list[Candidate]] = []
+        self._rest = self._places()
+
+    def __len__(self) -> int:
+        return len(self._packed)
+
+    @property
+    def ordered(self) -> list[Candidate]:
+        """All of them, in order."""
+        return [one for tied in self._by_place() for one in tied]
+
+    def prefix(self, *, hits: int, rows_per_document: int | None) -> list[Candidate]:
+        """Return the first ones: those that hold so many hits, all ties of the last one included.
+
+        With `rows_per_document` a hit is a row, at most so many of a document; else a hit is a document.
+        """
+        first: list[Candidate] = []
+        found, per_document = 0, dict[str, int]()
+        for tied in self._by_place():
+            first += tied
+            for one in tied:
+                rows = per_document.get(one.ref.document_id, 0)
+                per_document[one.ref.document_id] = rows + 1
+                found += rows < (rows_per_document or 1)
+            if found >= hits:
+                break
+        return first
+
+    def holds_versions(self, number: int) -> bool:
+        """Tell whether so many different versions have a row."""
+        return len(self) >= number and len({version_seq_of(text) for text in self._packed.values()}) >= number
+
+    def best_passages(self, versions: Collection[int]) -> dict[int, str]:
+        """Return the id of the first passage of each of these versions, of those that have one."""
+        best: dict[int, str] = {}
+        wanted = set(versions)
+        for number in range(len(self._pools)):
+            within: dict[int, tuple[float, int, str]] = {}
+            for negative, chunk_id in self._scores(number):
+                text = self._packed[chunk_id]
+                if version_seq_of(text) not in wanted:
+                    continue
+                ref = unpacked(text)
+                one = (negative, ref.ordinal, chunk_id)
+                if ref.kind is ChunkKind.CHUNK:
+                    within[ref.version_seq] = min(one, within.get(ref.version_seq, one))
+            for version_seq, (_, _, chunk_id) in within.items():
+                best.setdefault(version_seq, chunk_id)
+            wanted -= within.keys()
+            if not wanted:
+                break
+        return best
+
+    def _by_place(self) -> Iterator[list[Candidate]]:
+        yield from self._known
+        for tied in self._rest:
+            self._known.append(tied)
+            yield tied
+
+    def _places(self) -> Iterator[list[Candidate]]:
+        """Yield the candidates of each place."""
+        place, seen = 0, set[str]()
+        for number in range(len(self._pools)):
+            for negative, tied in groupby(self._scores(number), key=itemgetter(0)):
+                new = [chunk_id for _, chunk_id in tied if chunk_id not in seen]
+                if not new:
+                    continue
+                seen.update(new)
+                refs = [unpacked(self._packed[chunk_id]) for chunk_id in new]
+                refs.sort(key=_among_ties)
+                yield [Candidate(place, -negative, ref, ref.version_seq in self._identified) for ref in refs]
+                place += 1
+
+    def _scores(self, number: int) -> list[_Scored]:
+        """Return the rows of one pool by score."""
+        while len(self._scored) <= number:
+            lists = _at(self._rows, self._pools[len(self._scored)])
+            self._scored.append(_scored(lists, self._packed, self._retrieval))
+        return self._scored[number]
 
 
 def pool_size(window: int, *, factor: int) -> int:
@@ -80,59 +179,9 @@ def weight_of(leg: Leg, retrieval: Retrieval) -> float:
     }[leg]
 
 
-def candidates(answers: Mapping[Asked, Sequence[RankedRow]], retrieval: Retrieval) -> Candidates:
-    """Return all rows of the legs in the total order: pool, score descending, version, kind, ordinal."""
-    largest = max((asked.size for asked in answers), default=0)
-    is_cut = any(len(answer) >= asked.size for asked, answer in answers.items() if asked.size == largest)
-    rows: dict[Asked, Rows] = {}
-    known: dict[str, RowRef] = {}
-    identified: set[int] = set()
-    for asked, answer in answers.items():
-        rows[asked] = [(row.chunk_id, row.score) for row in answer]
-        for row in answer:
-            if row.chunk_id not in known:
-                known[row.chunk_id] = row.ref
-        if asked.leg is Leg.IDENTIFIER:
-            identified.update(known[row.chunk_id].version_seq for row in answer)
-    ordered: list[Candidate] = []
-    place, seen = -1, set[str]()
-    for pool in sorted({min(largest, SMALL_POOL), largest}):
-        before: float | None = None
-        for negative, version_seq, _, _, ref in _scored(_at(rows, pool), known, retrieval):
-            if ref.chunk_id in seen:
-                continue
-            seen.add(ref.chunk_id)
-            place += negative != before
-            before = negative
-            ordered.append(Candidate(place, -negative, ref, version_seq in identified))
-    return Candidates(ordered, is_cut)
-
-
-def prefix(ordered: Sequence[Candidate], *, hits: int, rows_per_document: int | None) -> int:
-    """Return how many candidates hold so many hits, all ties of the last one included.
-
-    With `rows_per_document` a hit is a row, at most so many of a document; else a hit is a document.
-    """
-    found, per_document = 0, dict[str, int]()
-    for at, one in enumerate(ordered):
-        rows = per_document.get(one.ref.document_id, 0)
-        per_document[one.ref.document_id] = rows + 1
-        found += rows < (rows_per_document or 1)
-        if found >= hits:
-            return _end_of_place(ordered, at)
-    return len(ordered)
-
-
-def _end_of_place(ordered: Sequence[Candidate], at: int) -> int:
-    end = at + 1
-    while end < len(ordered) and ordered[end].place == ordered[at].place:
-        end += 1
-    return end
-
-
 Rows = list[tuple[str, float]]
-_Scored = tuple[float, int, str, int, RowRef]
-"""A row as it sorts: by its score, the highest first, then by version, kind and ordinal."""
+_Scored = tuple[float, str]
+"""A chunk as it sorts: by its score, the highest first."""
 
 
 def _at(rows: Mapping[Asked, Rows], pool: int) -> dict[Leg, dict[str, int]]:
@@ -145,13 +194,15 @@ def _at(rows: Mapping[Asked, Rows], pool: int) -> dict[Leg, dict[str, int]]:
     return lists
 
 
-def _scored(lists: Mapping[Leg, Mapping[str, int]], known: Mapping[str, RowRef], retrieval: Retrieval) -> list[_Scored]:
-    """Return the rows in order."""
+def _scored(lists: Mapping[Leg, Mapping[str, int]], packed: Mapping[str, str], retrieval: Retrieval) -> list[_Scored]:
+    """Return the chunks by score."""
     weighted = [(weight_of(leg, retrieval), lists[leg]) for leg in Leg if leg in lists]
+    scores = fused_scores(weighted, rrf_k=retrieval.fusion_rrf_k)
     boosts = retrieval.version_status_boost
-    scored: list[_Scored] = []
-    for chunk_id, score in fused_scores(weighted, rrf_k=retrieval.fusion_rrf_k).items():
-        ref = known[chunk_id]
-        scored.append((-with_status(score, ref.status, boosts), ref.version_seq, ref.kind, ref.ordinal, ref))
+    scored = [(-with_status(score, status_of(packed[one]), boosts), one) for one, score in scores.items()]
     scored.sort()
     return scored
+
+
+def _among_ties(ref: RowRef) -> tuple[int, str, int, RowRef]:
+    return ref.version_seq, ref.kind, ref.ordinal, ref

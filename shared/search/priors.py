@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from shared.types import VersionStatus
 
-
-def with_status(score: float, status: VersionStatus, boosts: Mapping[str, float]) -> float:
+def with_status(score: float, status: str, boosts: Mapping[str, float]) -> float:
     """Return the score times the boost of `status`; a status that is not listed changes nothing."""
     return score * boosts.get(status, 1.0)

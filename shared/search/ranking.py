@@ -9,7 +9,7 @@ from shared.index.client import IndexClient
 from shared.providers.embedding.protocol import EmbeddingProvider, Vector
 from shared.search import bodies
 from shared.search.filters import filter_clauses
-from shared.search.paging import Asked, Candidates, Leg, candidates, legs_for
+from shared.search.paging import Asked, Candidates, Leg, legs_for
 from shared.search.request import SearchRequest
 from shared.settings import Retrieval
 
@@ -37,11 +37,11 @@ class RankedSearch:
         self._vector: Vector | None = None
 
     def candidates(self, pool: int) -> Candidates:
-        """Return all candidates of a pool in the total order, from one request."""
+        """Return the candidates of a pool, from one request."""
         asked = legs_for(pool, self._retrieval)
         sent = [self._body(one) for one in asked]
-        answers = self._index.multi_search(self._alias, sent, preference=self._preference)
-        return candidates(dict(zip(asked, answers, strict=True)), self._retrieval)
+        answers = self._index.multi_search_packed(self._alias, sent, preference=self._preference)
+        return Candidates(dict(zip(asked, answers, strict=True)), self._retrieval)
 
     def _body(self, asked: Asked) -> bodies.Body:
         if asked.leg is Leg.SEMANTIC:

@@ -24,7 +24,7 @@ from shared.search import hits
 from shared.search.cursor import KEY_LABEL, CursorSeal
 from shared.search.listing import Listing
 from shared.search.marks import marks_for
-from shared.search.paging import LARGE_POOL, Candidate, pool_size, prefix
+from shared.search.paging import LARGE_POOL, Candidate, Candidates, pool_size
 from shared.search.ranking import RankedSearch
 from shared.search.request import MAX_WINDOW, FilterRequest, SearchRequest
 from shared.search.rerank import RERANKED, Reranker, reranked
@@ -116,34 +116,34 @@ class SearchService:
     def _ranked(
         self, scope: CompiledAccessScope, request: SearchRequest, cut: Cut, entry: AuditEntry
     ) -> tuple[list[Candidate], Verified]:
-        """Return all candidates in order and the verified page."""
+        """Return the candidates that were verified, in order, and the page of them."""
         if scope.is_empty:
             return [], self._verified(scope, [], cut, entry, is_all=True)
         ranking = RankedSearch(self._index, self._embedding, self._retrieval, scope, request, alias=self._alias)
         pool = pool_size(request.window, factor=self._retrieval.candidate_pool_factor)
         while True:
             found = ranking.candidates(pool)
-            is_all = pool >= LARGE_POOL or not found.is_cut or (cut.collapsed and _holds_all(found.ordered, scope))
-            page = self._decided(scope, found.ordered, cut, entry, is_all=is_all)
+            given, page = self._decided(scope, found, cut, entry, is_last=pool >= LARGE_POOL)
             if page.is_certain:
-                return found.ordered, page
+                return given, page
             # A few long documents filled the small pool.
             pool = LARGE_POOL
 
     def _decided(
-        self, scope: CompiledAccessScope, ordered: list[Candidate], cut: Cut, entry: AuditEntry, *, is_all: bool
-    ) -> Verified:
+        self, scope: CompiledAccessScope, found: Candidates, cut: Cut, entry: AuditEntry, *, is_last: bool
+    ) -> tuple[list[Candidate], Verified]:
         """Verify as many candidates as the page most likely needs, all of them if that was too few."""
         wanted = cut.first + cut.count + 1 + _SPARE_HITS
         rows = None if cut.collapsed else cut.per_document
-        first = prefix(ordered, hits=wanted, rows_per_document=rows)
-        if first < len(ordered):
-            given = _given(ordered, first, swap_profiles=cut.collapsed)
-            page = self._verified(scope, given, cut, entry, is_all=False)
+        first = found.prefix(hits=wanted, rows_per_document=rows)
+        if len(first) < len(found):
+            page = self._verified(scope, _given(first, found, cut), cut, entry, is_all=False)
             if page.is_certain:
-                return page
-        given = _given(ordered, len(ordered), swap_profiles=cut.collapsed)
-        return self._verified(scope, given, cut, entry, is_all=is_all)
+                return first, page
+        ordered = found.ordered
+        # With a row of every visible version already, looking deeper cannot bring another document.
+        is_all = is_last or not found.is_cut or (cut.collapsed and found.holds_versions(scope.size))
+        return ordered, self._verified(scope, _given(ordered, found, cut), cut, entry, is_all=is_all)
 
     def _verified(
         self, scope: CompiledAccessScope, given: Sequence[Given], cut: Cut, entry: AuditEntry, *, is_all: bool
@@ -185,22 +185,13 @@ class SearchService:
         )
 
 
-def _holds_all(ordered: Sequence[Candidate], scope: CompiledAccessScope) -> bool:
-    """Tell whether every visible version has a row already: looking deeper cannot bring another document."""
-    return len({one.ref.version_seq for one in ordered}) >= scope.size
-
-
-def _given(ordered: Sequence[Candidate], first: int, *, swap_profiles: bool) -> list[Given]:
-    """Return the `first` candidates for SQL.
+def _given(shown: Sequence[Candidate], found: Candidates, cut: Cut) -> list[Given]:
+    """Return candidates for SQL.
 
     A profile shows its version's best passage if that is a candidate as well, however far down.
     """
-    best: dict[int, str] = {}
-    profiles = {one.ref.version_seq for one in ordered[:first] if one.ref.kind is ChunkKind.PROFILE}
-    if swap_profiles and profiles:
-        for one in ordered:
-            if one.ref.version_seq in profiles and one.ref.kind is ChunkKind.CHUNK:
-                best.setdefault(one.ref.version_seq, one.ref.chunk_id)
+    profiles = {one.ref.version_seq for one in shown if one.ref.kind is ChunkKind.PROFILE} if cut.collapsed else ()
+    best = found.best_passages(profiles) if profiles else {}
     return [
         Given(
             one.place,
@@ -208,7 +199,7 @@ def _given(ordered: Sequence[Candidate], first: int, *, swap_profiles: bool) -> 
             one.ref.chunk_id,
             best.get(one.ref.version_seq, one.ref.chunk_id) if one.ref.kind is ChunkKind.PROFILE else one.ref.chunk_id,
         )
-        for one in ordered[:first]
+        for one in shown
     ]
 
 

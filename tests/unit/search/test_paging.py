@@ -1,14 +1,13 @@
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import pytest
 
-from shared.index import fields
-from shared.index.answers import RankedRow
+from shared.index.answers import PackedRow
 from shared.index.row_ref import RowRef, packed
 from shared.search import paging
-from shared.search.paging import Asked, Leg, candidates, legs_for, pool_size, prefix
+from shared.search.paging import Asked, Candidates, Leg, legs_for, pool_size
 from shared.search.request import MAX_WINDOW, parse_filter, parse_search
 from shared.settings import load_settings
 from shared.types import ChunkKind, VersionStatus
@@ -16,18 +15,18 @@ from shared.types import ChunkKind, VersionStatus
 RETRIEVAL = load_settings({}).retrieval
 
 
-def row(name: str, score: float, *, document: str = "", status: str = "final") -> RankedRow:
+def row(name: str, score: float, *, document: str = "", status: str = "final") -> PackedRow:
     """A row of version `ord(name)`, in a document of its own unless told otherwise."""
     ref = RowRef(name, document or name, ord(name[0]), 0, ChunkKind.CHUNK, VersionStatus(status))
-    return RankedRow(name, score, {fields.ROW: [packed(ref)]})
+    return packed(ref), score
 
 
-def rows(names: str) -> list[RankedRow]:
+def rows(names: str) -> list[PackedRow]:
     return [row(name, float(-at)) for at, name in enumerate(names)]
 
 
-def order(answers: dict[Asked, Sequence[RankedRow]]) -> str:
-    return "".join(one.ref.chunk_id for one in candidates(answers, RETRIEVAL).ordered)
+def order(answers: Mapping[Asked, Sequence[PackedRow]]) -> str:
+    return "".join(one.ref.chunk_id for one in Candidates(answers, RETRIEVAL).ordered)
 
 
 @pytest.mark.parametrize(("window", "size"), [(1, 400), (8, 400), (9, 2500), (50, 2500), (500, 2500)])
@@ -70,7 +69,7 @@ def test_two_legs_are_fused_by_rank() -> None:
 
 def test_ties_stand_in_the_order_of_their_versions_whatever_the_engine_does() -> None:
     tied = [row(name, 1.0) for name in "dbca"]
-    found = candidates({Asked(Leg.LEXICAL, 400): tied}, RETRIEVAL).ordered
+    found = Candidates({Asked(Leg.LEXICAL, 400): tied}, RETRIEVAL).ordered
     assert "".join(one.ref.chunk_id for one in found) == "abcd"
     assert {one.place for one in found} == {0}
 
@@ -91,19 +90,19 @@ def test_the_large_pool_only_adds_behind_the_small_one(monkeypatch: pytest.Monke
     }
     assert order(small) == "adbec"
     assert order(large) == "adbec" + "fgihj"
-    places = [one.place for one in candidates(large, RETRIEVAL).ordered]
+    places = [one.place for one in Candidates(large, RETRIEVAL).ordered]
     assert places == sorted(places)
 
 
 def test_a_leg_that_is_full_may_hold_more() -> None:
-    assert candidates({Asked(Leg.LEXICAL, 3): rows("abc")}, RETRIEVAL).is_cut
-    assert not candidates({Asked(Leg.LEXICAL, 4): rows("abc")}, RETRIEVAL).is_cut
-    assert not candidates({}, RETRIEVAL).is_cut
+    assert Candidates({Asked(Leg.LEXICAL, 3): rows("abc")}, RETRIEVAL).is_cut
+    assert not Candidates({Asked(Leg.LEXICAL, 4): rows("abc")}, RETRIEVAL).is_cut
+    assert not Candidates({}, RETRIEVAL).is_cut
 
 
 def test_only_versions_of_the_identifier_leg_are_marked() -> None:
     legs = {Asked(Leg.LEXICAL, 400): rows("ab"), Asked(Leg.IDENTIFIER, 400): rows("b")}
-    assert {one.ref.chunk_id: one.by_identifier for one in candidates(legs, RETRIEVAL).ordered} == {
+    assert {one.ref.chunk_id: one.by_identifier for one in Candidates(legs, RETRIEVAL).ordered} == {
         "a": False,
         "b": True,
     }
@@ -119,9 +118,9 @@ def test_a_prefix_holds_so_many_documents_and_all_ties_of_the_last() -> None:
             row("e", 2.0, document="v"),
         ]
     }
-    found = candidates(legs, RETRIEVAL).ordered
-    assert prefix(found, hits=1, rows_per_document=None) == 1
-    assert prefix(found, hits=2, rows_per_document=None) == 4
-    assert prefix(found, hits=9, rows_per_document=None) == 5
-    assert prefix(found, hits=2, rows_per_document=2) == 2
-    assert prefix(found, hits=2, rows_per_document=1) == 4
+    found = Candidates(legs, RETRIEVAL)
+    assert len(found.prefix(hits=1, rows_per_document=None)) == 1
+    assert len(found.prefix(hits=2, rows_per_document=None)) == 4
+    assert len(found.prefix(hits=9, rows_per_document=None)) == 5
+    assert len(found.prefix(hits=2, rows_per_document=2)) == 2
+    assert len(found.prefix(hits=2, rows_per_document=1)) == 4
