@@ -95,6 +95,30 @@ def test_a_mail_of_mails_is_read_one_level_at_a_time_and_not_without_end(convert
         converter.convert("eml", nested(2000), timeout_s=60)
 
 
+@pytest.mark.parametrize("charset", ["undefined", "a\x00b", "hex", "../x", "x" * 5000], ids=lambda name: name[:10])
+def test_a_mail_in_a_charset_that_is_none_is_read(converter: ConversionProcess, charset: str) -> None:
+    mail = f'From: a@kanzlei.example\r\nContent-Type: text/plain; charset="{charset}"\r\n\r\nGuten Tag'
+    assert "Guten Tag" in converter.convert("eml", mail.encode(), timeout_s=20).text.text
+
+
+@pytest.mark.parametrize("value", ["(" * 4000, '"' * 60_000, "=?utf-8?q?=61?= " * 20_000], ids=lambda value: value[:5])
+def test_a_mail_with_a_hostile_header_is_read_in_bounded_time(converter: ConversionProcess, value: str) -> None:
+    mail = f"From: a@kanzlei.example\r\nCc: {value}\r\nSubject: =?utf-8?q?Gr=C3=BC=C3=9Fe?=\r\n\r\nGuten Tag"
+    began = time.monotonic()
+    text = converter.convert("eml", mail.encode(), timeout_s=20).text.text
+    assert time.monotonic() - began < 10
+    assert "Subject: Grüße" in text
+    assert "Guten Tag" in text
+
+
+def test_the_many_recipients_of_a_mail_keep_their_umlauts(converter: ConversionProcess) -> None:
+    recipients = ",\r\n ".join(f"=?utf-8?q?J=C3=B6rg_{number}?= <j{number}@kanzlei.example>" for number in range(500))
+    mail = f"From: a@kanzlei.example\r\nTo: {recipients}\r\n\r\nGuten Tag"
+    text = converter.convert("eml", mail.encode(), timeout_s=20).text.text
+    assert "Jörg 0 <j0@kanzlei.example>" in text
+    assert "Jörg 499 <j499@kanzlei.example>" in text
+
+
 def test_a_broken_pdf_is_unreadable_whatever_is_broken(converter: ConversionProcess) -> None:
     for content in (b"%PDF-1.7\n", b"%PDF-1.7\n" + os.urandom(5000), b"%PDF-1.4\n1 0 obj<</Type/Catalog/Pages 1 0 R>>"):
         with pytest.raises(UnreadableFileError):

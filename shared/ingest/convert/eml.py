@@ -7,6 +7,7 @@ import mimetypes
 import re
 from collections.abc import Iterator
 from email.errors import HeaderParseError, MessageError
+from email.header import decode_header, make_header
 from email.message import EmailMessage
 from email.policy import default
 
@@ -21,6 +22,8 @@ _KEPT = ("message-id", "in-reply-to", "references")
 # The signature itself; that there is one is kept, whether it is good is not said.
 _SIGNATURES = frozenset({"application/pkcs7-signature", "application/x-pkcs7-signature", "application/pgp-signature"})
 _MAX_DEPTH = 50
+# Parsing a header takes the square of its length: of longer ones only the encoded words are decoded.
+_MAX_PARSED_CHARS = 5000
 _LINE_FOLD = re.compile(r"\r?\n[ \t]+")
 
 
@@ -52,11 +55,14 @@ def header(message: EmailMessage, name: str) -> str | None:
     # Bytes that are no ASCII come as surrogates: UTF-8 by RFC 6532, else what Western mailers send.
     readable = decode(raw.encode("utf-8", "surrogateescape")).text
     unfolded = _LINE_FOLD.sub(" ", readable)
-    try:
-        value = str(default.header_factory(name, unfolded))
-    except (HeaderParseError, ValueError, IndexError, AttributeError, TypeError):
-        value = unfolded
-    if name == "Date" or not value.strip():
+    value = unfolded
+    if name != "Date":
+        try:
+            is_short = len(unfolded) <= _MAX_PARSED_CHARS
+            value = str(default.header_factory(name, unfolded) if is_short else make_header(decode_header(unfolded)))
+        except (HeaderParseError, LookupError, ValueError, AttributeError, TypeError, RecursionError):
+            value = unfolded
+    if not value.strip():
         value = unfolded
     return value.strip() or None
 
@@ -145,7 +151,7 @@ def _text(part: EmailMessage) -> str:
     if charset and charset not in {"us-ascii", "unknown-8bit"}:
         try:
             return content.decode("cp1252" if charset in {"iso-8859-1", "latin-1"} else charset)
-        except (LookupError, UnicodeDecodeError):
+        except (LookupError, ValueError):  # a name that no codec has, that none can have, or the wrong one
             pass
     return decode(content).text
 
