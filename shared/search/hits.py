@@ -4,20 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any, Final
-
-import sqlalchemy as sa
 
 from shared.search.excerpt import excerpt_of
 from shared.search.marks import Marks
+from shared.search.verification import Row
 from shared.search.words import holds, runs
 from shared.types import ChunkKind
 
 # What a profile quotes of its version's text: see shared.ingest.chunking.
 _QUOTED_CHARS: Final = 400
 
-Row = sa.Row[Any]
 Result = dict[str, Any]
+_COLUMNS: Final = {
+    prefix: attrgetter(
+        *(f"{prefix}_{name}" for name in ("id", "kind", "text", "char_start", "char_end", "page_from", "locus"))
+    )
+    for prefix in ("matched", "wanted", "passage")
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +54,8 @@ def result(row: Row, *, score: float, asked: Asked | None, by_identifier: bool) 
     begins = None if excerpt is None or passage is None or passage.char_start is None else passage.char_start
     identifiers = facts["identifiers"]
     return {
-        "document_id": str(row.document_id),
-        "version_id": str(row.version_id),
+        "document_id": row.document_id,
+        "version_id": row.version_id,
         "title": row.title,
         "doc_type": facts["doc_type"],
         "doc_type_label": doc_type_label(facts["doc_type"]),
@@ -119,9 +124,9 @@ def _facts(row: Row) -> dict[str, Any]:
 def _citation(row: Row, passage: Passage | None) -> dict[str, Any]:
     return {
         "project": _named(row.project_id, row.project_key, row.project_title),
-        "document": {"id": str(row.document_id), "title": row.title},
+        "document": {"id": row.document_id, "title": row.title},
         "version": {
-            "id": str(row.version_id),
+            "id": row.version_id,
             "ordinal": row.version_ordinal,
             "status": row.version_status,
             "sha256": row.sha256,
@@ -143,19 +148,11 @@ def _chunk(passage: Passage) -> dict[str, Any]:
 
 
 def _passage(row: Row, prefix: str) -> Passage | None:
-    value = row._mapping  # noqa: SLF001  # the public way to read a column by a computed name
-    if value[f"{prefix}_id"] is None:
+    identifier, kind, text, char_start, char_end, page, locus = _COLUMNS[prefix](row)
+    if identifier is None:
         return None
-    return Passage(
-        id=str(value[f"{prefix}_id"]),
-        kind=value[f"{prefix}_kind"],
-        text=value[f"{prefix}_text"],
-        char_start=value[f"{prefix}_char_start"],
-        char_end=value[f"{prefix}_char_end"],
-        page=value[f"{prefix}_page_from"],
-        locus=value[f"{prefix}_locus"],
-    )
+    return Passage(identifier, kind, text, char_start, char_end, page, locus)
 
 
-def _named(identifier: object, key: str | None, title: str | None) -> dict[str, Any] | None:
-    return None if identifier is None else {"id": str(identifier), "key": key, "title": title}
+def _named(identifier: str | None, key: str | None, title: str | None) -> dict[str, Any] | None:
+    return None if identifier is None else {"id": identifier, "key": key, "title": title}

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final, NamedTuple
 
+import msgspec
 import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql as pg
 
@@ -37,8 +38,6 @@ from shared.db.tables.catalog import (
 from shared.db.tables.content import chunks
 from shared.db.tables.sources import source_objects, sources
 from shared.types import AclMode, ChunkKind
-
-Row = sa.Row[Any]
 
 _Ids: Final = pg.ARRAY(pg.UUID(as_uuid=False))
 _Numbers: Final = pg.ARRAY(sa.Integer)
@@ -74,6 +73,57 @@ class Cut:
     count: int
     per_document: int
     collapsed: bool
+
+
+class Row(msgspec.Struct, frozen=True, kw_only=True):
+    """One hit with everything that it shows; `nr` is the number of its candidate, from 1.
+
+    `matched` is the chunk that was found, `wanted` the one to show for it, `passage` the first one of a profile's
+    version. The text of `matched` is there only if there is no `wanted`.
+    """
+
+    at: int
+    nr: int
+    version_id: str
+    document_id: str
+    is_latest_final: bool
+    title: str
+    version_ordinal: int
+    version_status: str
+    sha256: str
+    facts: dict[str, Any]
+    project_id: str | None
+    project_key: str | None
+    project_title: str | None
+    matter_id: str | None
+    matter_key: str | None
+    matter_title: str | None
+    parties: list[str] | None
+    sources: list[dict[str, Any]] | None
+    matched_id: str | None
+    matched_kind: str | None
+    matched_text: str | None
+    matched_char_start: int | None
+    matched_char_end: int | None
+    matched_page_from: int | None
+    matched_locus: str | None
+    wanted_id: str | None
+    wanted_kind: str | None
+    wanted_text: str | None
+    wanted_char_start: int | None
+    wanted_char_end: int | None
+    wanted_page_from: int | None
+    wanted_locus: str | None
+    passage_id: str | None
+    passage_kind: str | None
+    passage_text: str | None
+    passage_char_start: int | None
+    passage_char_end: int | None
+    passage_page_from: int | None
+    passage_locus: str | None
+
+
+_ROWS: Final = msgspec.json.Decoder(list[Row])
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,8 +169,8 @@ def verified(
         **{name: getattr(entry, name) for name in _AUDITED},
         "principals": sorted(entry.principals),
     }
-    rows = connection.execute(statement, values).all()
-    return Verified([row for row in rows if row.at is not None], rows[0].hits, rows[0].is_certain)
+    found = connection.execute(statement, values).one()
+    return Verified(_ROWS.decode(found.rows), found.hits, found.is_certain)
 
 
 @cache
@@ -137,11 +187,13 @@ def _statement(mode: AclMode, *, is_administrator: bool, collapsed: bool) -> sa.
     state = sa.select(number.label("hits"), is_certain.label("is_certain")).cte("state").prefix_with("MATERIALIZED")
     audit = _audit(page, state)
     shown = _shown(page, citable).subquery("shown")
+    # One text for all rows, read in C: the driver would make objects of some three hundred values one by one.
+    rows = sa.func.json_agg(pg.aggregate_order_by(shown.table_valued(), shown.c.at))
+    as_text = sa.func.coalesce(sa.cast(rows, sa.Text), sa.literal_column("'[]'")).label("rows")
     return hot(
-        sa.select(state.c.hits, state.c.is_certain, shown)
+        sa.select(state.c.hits, state.c.is_certain, sa.select(as_text).scalar_subquery().label("rows"))
         .add_cte(audit)
-        .select_from(state.outerjoin(shown, sa.true()))
-        .order_by(shown.c.at)
+        .select_from(state)
     )
 
 
@@ -271,15 +323,18 @@ def _shown(page: sa.CTE, citable: sa.CTE) -> sa.Select[Any]:
         matters.c.title.label("matter_title"),
         _parties().label("parties"),
         _sources(page, citable).label("sources"),
-        *_passage_columns("matched", matched),
+        *_passage_columns("matched", matched, text=sa.case((wanted.c.id.is_(None), matched.c.text))),
         *_passage_columns("wanted", wanted),
         *_passage_columns("passage", passage),
     ).select_from(described)
 
 
-def _passage_columns(prefix: str, table: Any) -> list[sa.ColumnElement[Any]]:
+def _passage_columns(prefix: str, table: Any, *, text: sa.ColumnElement[Any] | None = None) -> list[Any]:
     names = ("id", "kind", "text", "char_start", "char_end", "page_from", "locus")
-    return [table.c[name].label(f"{prefix}_{name}") for name in names]
+    columns = {name: table.c[name] for name in names}
+    if text is not None:
+        columns["text"] = text
+    return [column.label(f"{prefix}_{name}") for name, column in columns.items()]
 
 
 def _parties() -> sa.ScalarSelect[Any]:
