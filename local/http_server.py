@@ -88,9 +88,15 @@ class _Connection(BaseHTTPRequestHandler):
         """Log nothing: the gateway logs each request, without its query."""
 
     def _read_body(self) -> bytes:
-        if "chunked" in self.headers.get("Transfer-Encoding", "").lower():
+        lengths, encodings = (self.headers.get_all(name, []) for name in ("Content-Length", "Transfer-Encoding"))
+        if len(lengths) + len(encodings) > 1:
+            # Whoever stands in front may read the other one, and take the rest of the body for the next request.
+            raise _BadBodyError("The length of the body is stated twice.")
+        if encodings:
+            if encodings[0].strip().lower() != "chunked":
+                raise _BadBodyError("Only chunked is taken as Transfer-Encoding.")
             return self._read_chunks()
-        announced = self.headers.get("Content-Length", "0")
+        announced = lengths[0] if lengths else "0"
         if not announced.isdecimal():
             raise _BadBodyError("Content-Length is not a number.")
         length = int(announced)
