@@ -29,8 +29,9 @@ _MAX_BYTES = 1000
 
 
 def normalise(raw: str) -> Principal | None:
-    """Return the normal form of `raw`: NFC, trimmed, lower case. None for what names nobody.
+    """Return the normal form of `raw`: NFC, trimmed (its value, too), lower case. None for what names nobody.
 
+    No token carries a value with a blank in front: a deny for "user: anna" would keep nobody out, and not say so.
     Blank, without a known kind or a value, unstorable (NUL, lone surrogates) or over 1,000 bytes names nobody.
     """
     if not _UNSTORABLE.isdisjoint(raw):
@@ -38,9 +39,10 @@ def normalise(raw: str) -> Principal | None:
     # Lower-casing can leave a sequence that NFC composes.
     plain = unicodedata.normalize("NFC", unicodedata.normalize("NFC", raw.strip()).lower()).strip()
     kind, separator, value = plain.partition(":")
-    if not separator or kind not in KINDS or not value.strip() or len(plain.encode()) > _MAX_BYTES:
+    value = value.strip()
+    if not separator or kind not in KINDS or not value or len(plain.encode()) > _MAX_BYTES:
         return None
-    return Principal(plain)
+    return Principal(f"{kind}:{value}")
 
 
 def normalise_or_refuse(raw: str) -> Principal:

@@ -20,6 +20,8 @@ ADMINS = load_settings({"KI_IDENTITY__ADMIN_GROUPS": '["KI-Admins"]'}).identity
     ("raw", "normal"),
     [
         (" User:Anna@Kanzlei.example\t", "user:anna@kanzlei.example"),
+        ("user: \u00a0Anna@Kanzlei.example", "user:anna@kanzlei.example"),
+        ("group:\tteam nord ", "group:team nord"),
         ("group:Bu\u0308ro", "group:b\u00fcro"),
         ("group:STRASSE", "group:strasse"),
         ("group:Stra\u00dfe", "group:stra\u00dfe"),
@@ -68,8 +70,22 @@ def caller(settings: Identity = ADMINS, **claims: Any) -> set[str]:
     return set(from_claims({"sub": "U1", **claims}, settings).principals)
 
 
+def caller_or_nobody(**claims: Any) -> set[str]:
+    try:
+        return caller(**claims)
+    except UnauthenticatedError:
+        return set()
+
+
 def test_a_token_gives_its_subject_and_the_role_of_everyone_signed_in() -> None:
     assert caller() == {"user:u1", "role:authenticated"}
+
+
+@given(st.sampled_from(["user", "group"]), st.text(min_size=1, max_size=9))
+def test_a_principal_of_a_token_is_written_in_a_grant_with_blanks_or_without(kind: str, value: str) -> None:
+    claims = {"sub": value} if kind == "user" else {"groups": [value]}
+    for principal in caller_or_nobody(**claims) - {"role:authenticated", "role:admin", "user:u1"}:
+        assert normalise(principal.replace(":", ": ", 1)) == normalise(f" {principal} ") == principal
 
 
 @pytest.mark.parametrize("verified", [None, False, "false", 1, "yes"])
