@@ -17,6 +17,8 @@ from http import HTTPStatus
 from typing import Any, Final, Literal, Protocol, TypeVar
 from urllib.parse import quote, urlsplit
 
+import msgspec
+
 from shared.errors import EngineUnavailableError, MisconfiguredError
 from shared.index.answers import (
     BulkItem,
@@ -367,8 +369,11 @@ def _lines(write: Write) -> bytes:
 
 
 def _json(value: object) -> bytes:
-    # A lone surrogate cannot travel; texts have none, and a fault elsewhere must not become a crash here.
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
+    try:
+        return msgspec.json.encode(value)
+    except (UnicodeEncodeError, TypeError):
+        # A lone surrogate cannot travel; texts have none, and a fault elsewhere must not become a crash here.
+        return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
 
 
 def _judged(request: _Request, status: int, text: str, read: Callable[[object], _T | Failure]) -> _T | Failure:
