@@ -6,6 +6,7 @@ every further field adds to its answer and to ours: see docs/adr/0004-index-and-
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, Final, NamedTuple
 
 from shared.index import fields
@@ -55,6 +56,6 @@ def version_seq_of(text: str) -> int:
     return int(text.split(" ", 3)[2])
 
 
-def status_of(text: str) -> str:
-    """Return the status of a packed row without reading the rest."""
-    return text.rpartition(" ")[2]
+def statuses_of(texts: Iterable[str]) -> list[str]:
+    """Return the status of each packed row without reading the rest."""
+    return [text.rpartition(" ")[2] for text in texts]

@@ -13,7 +13,7 @@ from operator import itemgetter
 from typing import Final, NamedTuple
 
 from shared.index.answers import PackedRow
-from shared.index.row_ref import RowRef, status_of, unpacked, version_seq_of
+from shared.index.row_ref import RowRef, statuses_of, unpacked, version_seq_of
 from shared.search.fusion import fused_scores, ranks0
 from shared.search.priors import with_status
 from shared.settings import Retrieval
@@ -62,20 +62,11 @@ class Candidates:
         """Whether a leg held more rows than it was asked for."""
         self._pools = sorted({min(largest, SMALL_POOL), largest})
         self._scored: list[list[_Scored]] = []
-        self._rows: dict[Asked, Rows] = {}
-        self._packed: dict[str, str] = {}
-        # Backwards, so that a chunk is what the first leg says of it.
-        for asked, answer in reversed(list(answers.items())):
-            ids = [text.split(" ", 1)[0] for text, _ in answer]
-            self._packed.update(zip(ids, (text for text, _ in answer), strict=True))
-            self._rows[asked] = [(one, score) for one, (_, score) in zip(ids, answer, strict=True)]
-        identified = (row for asked, rows in self._rows.items() if asked.leg is Leg.IDENTIFIER for row in rows)
-        self._identified = {version_seq_of(self._packed[chunk_id]) for chunk_id, _ in identified}
+        self._rows = answers
+        identified = (row for asked, rows in answers.items() if asked.leg is Leg.IDENTIFIER for row in rows)
+        self._identified = {version_seq_of(text) for text, _ in identified}
         self._known: list[list[Candidate]] = []
         self._rest = self._places()
-
-    def __len__(self) -> int:
-        return len(self._packed)
 
     @property
     def ordered(self) -> list[Candidate]:
@@ -99,9 +90,17 @@ class Candidates:
                 break
         return first
 
+    def holds_more_than(self, number: int) -> bool:
+        """Tell whether there are more candidates than so many."""
+        for tied in self._by_place():
+            number -= len(tied)
+            if number < 0:
+                return True
+        return False
+
     def holds_versions(self, number: int) -> bool:
         """Tell whether so many different versions have a row."""
-        return len(self) >= number and len({version_seq_of(text) for text in self._packed.values()}) >= number
+        return len({version_seq_of(text) for rows in self._rows.values() for text, _ in rows}) >= number
 
     def best_passages(self, versions: Collection[int]) -> dict[int, str]:
         """Return the id of the first passage of each of these versions, of those that have one."""
@@ -109,12 +108,11 @@ class Candidates:
         wanted = set(versions)
         for number in range(len(self._pools)):
             within: dict[int, tuple[float, int, str]] = {}
-            for negative, chunk_id in self._scores(number):
-                text = self._packed[chunk_id]
+            for negative, text in self._scores(number):
                 if version_seq_of(text) not in wanted:
                     continue
                 ref = unpacked(text)
-                one = (negative, ref.ordinal, chunk_id)
+                one = (negative, ref.ordinal, ref.chunk_id)
                 if ref.kind is ChunkKind.CHUNK:
                     within[ref.version_seq] = min(one, within.get(ref.version_seq, one))
             for version_seq, (_, _, chunk_id) in within.items():
@@ -135,11 +133,10 @@ class Candidates:
         place, seen = 0, set[str]()
         for number in range(len(self._pools)):
             for negative, tied in groupby(self._scores(number), key=itemgetter(0)):
-                new = [chunk_id for _, chunk_id in tied if chunk_id not in seen]
-                if not new:
+                refs = [ref for ref in (unpacked(text) for _, text in tied) if ref.chunk_id not in seen]
+                if not refs:
                     continue
-                seen.update(new)
-                refs = [unpacked(self._packed[chunk_id]) for chunk_id in new]
+                seen.update(ref.chunk_id for ref in refs)
                 refs.sort(key=_among_ties)
                 yield [Candidate(place, -negative, ref, ref.version_seq in self._identified) for ref in refs]
                 place += 1
@@ -148,7 +145,7 @@ class Candidates:
         """Return the rows of one pool by score."""
         while len(self._scored) <= number:
             lists = _at(self._rows, self._pools[len(self._scored)])
-            self._scored.append(_scored(lists, self._packed, self._retrieval))
+            self._scored.append(_scored(lists, self._retrieval))
         return self._scored[number]
 
 
@@ -179,12 +176,11 @@ def weight_of(leg: Leg, retrieval: Retrieval) -> float:
     }[leg]
 
 
-Rows = list[tuple[str, float]]
 _Scored = tuple[float, str]
-"""A chunk as it sorts: by its score, the highest first."""
+"""A packed row as it sorts: by its score, the highest first."""
 
 
-def _at(rows: Mapping[Asked, Rows], pool: int) -> dict[Leg, dict[str, int]]:
+def _at(rows: Mapping[Asked, Sequence[PackedRow]], pool: int) -> dict[Leg, dict[str, int]]:
     """Return the ranks in each leg as if it had been asked for `pool` rows."""
     lists: dict[Leg, dict[str, int]] = {}
     for asked in sorted(rows, key=lambda one: one.size):
@@ -194,14 +190,12 @@ def _at(rows: Mapping[Asked, Rows], pool: int) -> dict[Leg, dict[str, int]]:
     return lists
 
 
-def _scored(lists: Mapping[Leg, Mapping[str, int]], packed: Mapping[str, str], retrieval: Retrieval) -> list[_Scored]:
-    """Return the chunks by score."""
+def _scored(lists: Mapping[Leg, Mapping[str, int]], retrieval: Retrieval) -> list[_Scored]:
+    """Return the rows by score. Most are looked at nowhere else, so nothing is called for each."""
     weighted = [(weight_of(leg, retrieval), lists[leg]) for leg in Leg if leg in lists]
     scores = fused_scores(weighted, rrf_k=retrieval.fusion_rrf_k)
-    boosts = retrieval.version_status_boost
-    scored = [(-with_status(score, status_of(packed[one]), boosts), one) for one, score in scores.items()]
-    scored.sort()
-    return scored
+    boosted = with_status(scores.values(), statuses_of(scores), retrieval.version_status_boost)
+    return sorted(zip([-score for score in boosted], scores, strict=True))
 
 
 def _among_ties(ref: RowRef) -> tuple[int, str, int, RowRef]:

@@ -136,7 +136,7 @@ class SearchService:
         wanted = cut.first + cut.count + 1 + _SPARE_HITS
         rows = None if cut.collapsed else cut.per_document
         first = found.prefix(hits=wanted, rows_per_document=rows)
-        if len(first) < len(found):
+        if found.holds_more_than(len(first)):
             page = self._verified(scope, _given(first, found, cut), cut, entry, is_all=False)
             if page.is_certain:
                 return first, page

@@ -24,4 +24,4 @@ def test_equals_share_the_rank_of_the_first_and_the_next_counts_all_above_it() -
 @pytest.mark.parametrize(("status", "score"), [("executed", 1.2), ("final", 1.0), ("draft", 0.7), ("unknown", 1.0)])
 def test_a_status_multiplies_and_one_that_is_not_listed_does_not(status: str, score: float) -> None:
     boosts = {"executed": 1.2, "final": 1.0, "draft": 0.7}
-    assert with_status(1.0, VersionStatus(status), boosts) == score
+    assert with_status([1.0, 2.0], [VersionStatus(status), status], boosts) == [score, 2 * score]

@@ -124,3 +124,33 @@ def test_a_prefix_holds_so_many_documents_and_all_ties_of_the_last() -> None:
     assert len(found.prefix(hits=9, rows_per_document=None)) == 5
     assert len(found.prefix(hits=2, rows_per_document=2)) == 2
     assert len(found.prefix(hits=2, rows_per_document=1)) == 4
+
+
+def test_candidates_are_counted_no_further_than_asked() -> None:
+    found = Candidates({Asked(Leg.LEXICAL, 400): rows("abc"), Asked(Leg.SEMANTIC, 400): rows("cb")}, RETRIEVAL)
+    assert [found.holds_more_than(number) for number in (0, 2, 3, 4)] == [True, True, False, False]
+    assert len(found.ordered) == 3
+
+
+def test_a_profile_finds_the_best_passage_of_its_version_in_the_small_pool_first(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(paging, "SMALL_POOL", 2)
+
+    def of_version(name: str, ordinal: int, kind: ChunkKind = ChunkKind.CHUNK) -> str:
+        return packed(RowRef(name, "d", 7, ordinal, kind, VersionStatus.FINAL))
+
+    legs = {
+        Asked(Leg.LEXICAL, 4): [
+            (of_version("p", 0, ChunkKind.PROFILE), 9.0),
+            (of_version("b", 2), 8.0),
+            (of_version("c", 1), 8.0),
+            (of_version("a", 0), 7.0),
+        ],
+    }
+    found = Candidates(legs, RETRIEVAL)
+    assert found.best_passages({7, 8}) == {7: "b"}
+    monkeypatch.setattr(paging, "SMALL_POOL", 4)
+    assert Candidates(legs, RETRIEVAL).best_passages({7}) == {7: "c"}
+    first = next(one.ref.chunk_id for one in found.ordered if one.ref.kind is ChunkKind.CHUNK)
+    assert first == "b"
