@@ -1,4 +1,8 @@
-"""A model whose answers are kept, so that no text is embedded twice."""
+"""A model whose answers for documents are kept, so that no passage is embedded twice.
+
+Queries are never kept. A query that comes back faster because somebody asked it before would tell one person what
+another has searched for, and a file of hashed queries could be guessed from.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +12,7 @@ import math
 import sqlite3
 import sys
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import TypeVar
@@ -35,11 +39,11 @@ def cached(inner: EmbeddingProvider, path: Path | None) -> EmbeddingProvider:
 
 
 class CachedEmbedding:
-    """An `EmbeddingProvider` that asks `inner` only for texts it has not seen, each once.
+    """An `EmbeddingProvider` that asks `inner` only for passages it has not seen, each once.
 
-    The key is the SHA-256 of signature, kind of input and text: neither the text nor the query can be read back from
-    the file. Several processes may share it. A row that is broken or of another width counts as absent and is
-    replaced; a file that is busy or full costs speed, never an answer.
+    The key is the SHA-256 of signature, kind of input and text: the text cannot be read back from the file. Several
+    processes may share it. A row that is broken or of another width counts as absent and is replaced; a file that is
+    busy or full costs speed, never an answer.
     """
 
     def __init__(self, inner: EmbeddingProvider, path: Path) -> None:
@@ -64,20 +68,15 @@ class CachedEmbedding:
 
     def embed_queries(self, texts: Sequence[str]) -> list[Vector]:
         """Return the unit vectors of what people search for."""
-        return self._embed(texts, InputKind.QUERY, self._inner.embed_queries)
+        return self._inner.embed_queries(texts)
 
     def embed_passages(self, texts: Sequence[str]) -> list[Vector]:
         """Return the unit vectors of what is searched."""
-        return self._embed(texts, InputKind.PASSAGE, self._inner.embed_passages)
-
-    def _embed(
-        self, texts: Sequence[str], kind: InputKind, embed: Callable[[Sequence[str]], list[Vector]]
-    ) -> list[Vector]:
-        keys = [cache_key(self.signature, kind, text) for text in texts]
+        keys = [cache_key(self.signature, InputKind.PASSAGE, text) for text in texts]
         known = self._read(keys)
         missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in known}
         for group in _groups(list(missing.items()), size=SAVE_EVERY):
-            vectors = embed([text for _, text in group])
+            vectors = self._inner.embed_passages([text for _, text in group])
             fresh = {key: _single(vector) for (key, _), vector in zip(group, vectors, strict=True)}
             self._write(fresh.items())
             known.update(fresh)

@@ -40,12 +40,14 @@ def test_a_text_that_comes_twice_in_a_batch_is_embedded_once(tmp_path):
     assert vectors[0] is not vectors[2]
 
 
-def test_query_and_passage_of_the_same_words_are_two_entries(tmp_path):
+def test_a_query_is_never_kept_and_never_served_from_what_another_has_asked(tmp_path):
     inner = StubEmbedding()
     model = CachedEmbedding(inner, tmp_path / "c")
-    model.embed_queries(["a"])
     model.embed_passages(["a"])
-    assert inner.calls == [["a"], ["a"]]
+    assert model.embed_queries(["a"]) == inner.embed_queries(["a"])
+    model.embed_queries(["a"])
+    assert inner.calls == [["a"]] * 4
+    assert len(rows(tmp_path / "c")) == 1
 
 
 @pytest.mark.parametrize("other", [{"dimensions": 32}, {"model_id": "stub-2"}])
@@ -76,13 +78,13 @@ def test_a_broken_row_counts_as_absent_and_is_replaced(tmp_path, broken):
 
 def test_the_first_answer_is_the_same_as_the_kept_one(tmp_path):
     model = CachedEmbedding(StubEmbedding(dimensions=384), tmp_path / "c")
-    assert model.embed_queries(["Verjährung"]) == model.embed_queries(["Verjährung"])
-    assert math.isclose(math.hypot(*model.embed_queries(["Verjährung"])[0]), 1, abs_tol=1e-6)
+    assert model.embed_passages(["Verjährung"]) == model.embed_passages(["Verjährung"])
+    assert math.isclose(math.hypot(*model.embed_passages(["Verjährung"])[0]), 1, abs_tol=1e-6)
 
 
-def test_neither_text_nor_query_can_be_read_from_the_file(tmp_path):
+def test_no_text_can_be_read_from_the_file(tmp_path):
     path = tmp_path / "c"
-    CachedEmbedding(StubEmbedding(), path).embed_queries(["Geheimnis der Mandantin"])
+    CachedEmbedding(StubEmbedding(), path).embed_passages(["Geheimnis der Mandantin"])
     assert all(b"Geheimnis" not in file.read_bytes() for file in tmp_path.iterdir())
 
 
