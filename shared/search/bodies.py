@@ -58,8 +58,8 @@ def identifier_body(query: str, strict: Sequence[Clause], *, size: int) -> Body:
     if 1 < len(parts) <= _MAX_RUNS:
         queries.append({"match_phrase": {fields.IDENTIFIERS_PARTS: {"query": text}}})
         own.append({"match_phrase": {fields.TITLE_EXACT: {"query": text, "boost": OWN_WEIGHT}}})
-    query = {"filter": list(strict), "must": [{"dis_max": {"queries": queries}}], "should": own}
-    return _ranked({"bool": query}, size=size)
+    found = {"filter": list(strict), "must": [{"dis_max": {"queries": queries}}], "should": own}
+    return _ranked({"bool": found}, size=size)
 
 
 def listing_body(strict: Sequence[Clause], *, size: int, heads_only: bool, after: Sequence[int] | None) -> Body:
