@@ -18,7 +18,7 @@ from shared.access.freshness import EVERYTHING, database_state, is_within_log, u
 from shared.access.kept import KeptScope
 from shared.access.predicate import Standing, Viewer
 from shared.access.scope import bitmap_of
-from shared.db.prepared import hot
+from shared.db.prepared import hot, run_hot
 from shared.db.tables.access import kept_scopes, scope_log
 from shared.db.tables.base import PgSnapshot, TextArray, Uuid
 from shared.db.tables.catalog import document_versions, documents
@@ -79,7 +79,7 @@ def probe(
     if project_ids is not None:
         values["project_ids"] = list(project_ids)
     statement = _probe(has_guess=guess is not None, from_table=from_table, is_narrowed=project_ids is not None)
-    row = connection.execute(statement, values).one()
+    row = run_hot(connection, statement, values).one()
     return Probe(
         principals=frozenset(map(Principal, row.principals)),
         key=row.key,

@@ -11,7 +11,8 @@ another session, and a plan that went stale could not be replaced within a trans
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, Final, NamedTuple, TypeVar
 
 import sqlalchemy as sa
@@ -30,6 +31,39 @@ _Statement = TypeVar("_Statement", bound=sa.Executable)
 def hot(statement: _Statement) -> _Statement:
     """Return the statement marked as one that is worth preparing: it runs often, with parameters only."""
     return statement.execution_options(**{_OPTION: True})
+
+
+def run_hot(connection: sa.Connection, statement: sa.Select[Any], values: Mapping[str, Any]) -> sa.CursorResult[Any]:
+    """Return what a `hot` statement that was built once a process returns for these values.
+
+    Its text and the order of its parameters are remembered, so SQLAlchemy has no more to do than for a plain text.
+    Values of columns come as the driver gives them.
+    """
+    form = _driver_form(statement, connection.dialect)
+    return connection.exec_driver_sql(form.text, form.parameters(values), execution_options={_OPTION: True})
+
+
+class _DriverForm(NamedTuple):
+    text: str
+    names: Sequence[str]
+    fixed: Mapping[str, Any]
+    processors: Mapping[str, Callable[[Any], Any]]
+
+    def parameters(self, values: Mapping[str, Any]) -> tuple[Any, ...]:
+        given = {**self.fixed, **values}
+        for name, process in self.processors.items():
+            given[name] = process(given[name])
+        return tuple([given[name] for name in self.names])
+
+
+@lru_cache(maxsize=_KEPT)
+def _driver_form(statement: sa.Select[Any], dialect: sa.Dialect) -> _DriverForm:
+    compiled: Any = statement.compile(dialect=dialect)
+    if compiled.post_compile_params or compiled.literal_execute_params:
+        raise AssertionError("the text of a hot statement must not depend on its values")
+    wanted = {name for name, bind in compiled.binds.items() if bind.required}
+    fixed = {name: value for name, value in compiled.params.items() if name not in wanted}
+    return _DriverForm(compiled.string, compiled.positiontup, fixed, dict(compiled._bind_processors))  # noqa: SLF001
 
 
 def prepare_hot_statements(engine: sa.Engine) -> None:

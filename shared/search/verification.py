@@ -23,7 +23,7 @@ from shared.access.kept import KeptScope
 from shared.access.predicate import Standing
 from shared.access.scope import CompiledAccessScope
 from shared.db.chain import latest_finals
-from shared.db.prepared import hot
+from shared.db.prepared import hot, run_hot
 from shared.db.tables.audit import audit_events
 from shared.db.tables.base import Json, TextArray
 from shared.db.tables.catalog import (
@@ -153,8 +153,6 @@ def verified(
     A scope that is worth keeping is kept by the same statement.
     """
     statement = _statement(scope.mode, is_administrator=scope.administrator, collapsed=cut.collapsed)
-    if isinstance(scope.pending, KeptScope):
-        statement = statement.add_cte(keeping.upsert(scope.pending).cte("kept_scope"))
     values = {
         "viewer": sorted(scope.principals),
         "places": _listed(one.place for one in given),
@@ -169,7 +167,11 @@ def verified(
         **{name: getattr(entry, name) for name in _AUDITED},
         "principals": sorted(entry.principals),
     }
-    found = connection.execute(statement, values).one()
+    if isinstance(scope.pending, KeptScope):
+        statement = statement.add_cte(keeping.upsert(scope.pending).cte("kept_scope"))
+        found = connection.execute(statement, values).one()
+    else:
+        found = run_hot(connection, statement, values).one()
     return Verified(_ROWS.decode(found.rows), found.hits, found.is_certain)
 
 
