@@ -16,7 +16,7 @@ from functools import lru_cache
 from typing import Any, Final, NamedTuple, TypeVar
 
 import sqlalchemy as sa
-from pg8000.converters import make_params
+from pg8000.converters import array_out, make_params
 from pg8000.exceptions import DatabaseError
 
 _OPTION: Final = "ki_hot"
@@ -53,6 +53,10 @@ class _DriverForm(NamedTuple):
         given = {**self.fixed, **values}
         for name, process in self.processors.items():
             given[name] = process(given[name])
+        for name, value in given.items():
+            if isinstance(value, list):
+                # Once, however often the text refers to it; the server reads it by the type that the text gives it.
+                given[name] = array_out(value)
         return tuple([given[name] for name in self.names])
 
 
