@@ -10,7 +10,8 @@ from local import postgres
 from local.postgres import PostgresCluster
 from shared.db import prepared
 from shared.db.engine import make_engine, reading, sqlstate
-from shared.db.prepared import hot
+from shared.db.prepared import hot, run_hot
+from shared.db.tables.base import Json, TextArray
 from shared.settings import Database, load_settings
 
 ADDED = hot(sa.text("select cast(:number as integer) + 1"))
@@ -45,6 +46,39 @@ def test_a_hot_statement_is_prepared_once_a_connection(engine: sa.Engine) -> Non
             assert connection.scalar(ADDED, {"number": number}) == number + 1
     with reading(engine) as connection:
         assert names(connection) == ["select cast($1 as integer) + 1"]
+
+
+@pytest.mark.parametrize("pooler", ["none", "transaction"])
+def test_a_statement_run_by_its_text_gives_what_it_gives_otherwise(
+    url: str, postgres_cluster: PostgresCluster, pooler: str
+) -> None:
+    names_, detail = sa.bindparam("names", type_=TextArray), sa.bindparam("detail", type_=Json)
+    number = sa.bindparam("number", type_=sa.Integer)
+    statement = hot(
+        sa.select(
+            sa.func.array_length(names_, 1),
+            sa.literal("user:b").op("=")(sa.any_(names_)),
+            sa.cast(names_, TextArray),
+            detail.op("->>")(sa.literal("a")),
+            number + 1,
+            sa.literal_column("'50%'"),
+            sa.case((sa.bindparam("missing", type_=sa.Text).is_(None), True), else_=False),
+        )
+    )
+    database = str(sa.make_url(url).database)
+    postgres.execute(postgres_cluster, f"ALTER DATABASE {database} SET statement_timeout = '15s'")
+    made = make_engine(settings(url, pooler=pooler))
+    try:
+        for listed in (["user:a", "user:b"], ['with "marks", commas\\ and {braces}', "NULL", "", "ä"]):
+            values = {"names": listed, "detail": {"a": '"ü"'}, "number": 4, "missing": None}
+            with reading(made) as connection:
+                by_text = [tuple(run_hot(connection, statement, values).one()) for _ in range(2)]
+                assert by_text == [tuple(connection.execute(statement, values).one())] * 2
+                assert by_text[0] == (len(listed), "user:b" in listed, listed, '"ü"', 5, "50%", True)
+                assert values["names"] is listed
+    finally:
+        postgres.execute(postgres_cluster, f"ALTER DATABASE {database} RESET statement_timeout")
+        made.dispose()
 
 
 def test_other_statements_stay_unnamed(engine: sa.Engine) -> None:
