@@ -24,7 +24,7 @@ def test_the_local_model_is_made_with_its_cache(graph_dir):
     provider = made(provider="local_e5", model_id="multilingual-e5-small", dimensions=384, cache_path=path)
     assert isinstance(provider, CachedEmbedding)
     assert (provider.model_id, provider.dimensions) == ("multilingual-e5-small", 384)
-    assert len(provider.embed_queries(["Miete"])[0]) == 384
+    assert len(provider.embed_passages(["Miete"])[0]) == 384
     assert path.exists()
 
 
