@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from shared.ingest.contract import Payload, Retry, Stage
-from shared.ingest.stages.chunk import chunk
 from shared.ingest.stages.convert import convert
 from shared.ingest.stages.convert import producer as converter_of
+from shared.ingest.stages.extract_metadata import extract_metadata
 from shared.ingest.stages.fetch import fetch
 from shared.ingest.stages.index import index
-from shared.ingest.stages.metadata import metadata
-from shared.ingest.stages.versions import versions
+from shared.ingest.stages.relate import relate
 from shared.settings import Settings
 
-_FETCH, _METADATA, _VERSIONS, _CHUNK, _INDEX = "1", "2", "2", "2", "1"
+_FETCH, _METADATA, _RELATE, _INDEX = "1", "2", "2", "3"
 _STAGE_TIMEOUT_S = 60.0
 
 
@@ -29,17 +28,23 @@ def stages(settings: Settings) -> tuple[Stage, ...]:
     return (
         Stage("fetch", fetch, _always(_FETCH), (), _STAGE_TIMEOUT_S, retry, always=True),
         Stage("convert", convert, converter_of, ("sha256", "mime"), settings.ingest.convert_timeout_s, retry),
-        Stage("metadata", metadata, _always(_METADATA), ("text_key", "mime", "place"), _STAGE_TIMEOUT_S, retry),
         Stage(
-            "versions",
-            versions,
-            _always(f"{_VERSIONS}/{profiles}"),
+            "extract_metadata",
+            extract_metadata,
+            _always(_METADATA),
+            ("text_key", "mime", "place"),
+            _STAGE_TIMEOUT_S,
+            retry,
+        ),
+        Stage(
+            "relate",
+            relate,
+            _always(f"{_RELATE}/{profiles}"),
             ("sha256", "text_key", "facts_key", "place"),
             _STAGE_TIMEOUT_S,
             retry,
         ),
-        Stage("chunk", chunk, _always(f"{_CHUNK}/{cut}"), ("text_key", "version_id"), _STAGE_TIMEOUT_S, retry),
-        Stage("index", index, _always(_INDEX), ("version_id",), _STAGE_TIMEOUT_S, retry),
+        Stage("index", index, _always(f"{_INDEX}/{cut}"), ("text_key", "version_id"), _STAGE_TIMEOUT_S, retry),
     )
 
 

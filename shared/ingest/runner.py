@@ -226,7 +226,7 @@ class Runner:
 
     def _outcome(self, row: ObjectRow, payload: Payload, notes: dict[str, str | None]) -> FileOutcome:
         ran = [stage.name for stage in self._stages if stage.name in notes and not stage.always]
-        note = notes.get("versions")
+        note = notes.get("relate")
         outcome = _NOTES[note] if note else Outcome.REFRESHED if ran else Outcome.UNCHANGED
         return _outcome(row, outcome, version_id=payload.version_id, document_id=payload.document_id)
 

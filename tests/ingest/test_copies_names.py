@@ -238,7 +238,7 @@ def test_facts_that_are_read_otherwise_queue_the_versions_whose_rows_change_and_
         first = document_versions.c.title == "Plan Entwurf v1"
         connection.execute(sa.update(document_versions).where(first).values(facts=facts))
         # As a new producer of facts does: every object is read again.
-        connection.execute(sa.delete(ingest_state).where(ingest_state.c.stage.in_(["metadata", "versions"])))
+        connection.execute(sa.delete(ingest_state).where(ingest_state.c.stage.in_(["extract_metadata", "relate"])))
     world.ingest(CHAIN)
     titles = {row.id: row.title for row in world.rows(sa.select(document_versions))}
     assert [titles[row.version_id] for row in world.writer.written] == queued

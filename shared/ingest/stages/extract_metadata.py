@@ -10,7 +10,7 @@ from shared.providers.storage import derived_key
 from shared.text.converted import ConvertedText
 
 
-def metadata(call: StageInput, services: Services) -> StageResult:
+def extract_metadata(call: StageInput, services: Services) -> StageResult:
     """Store what is read from the text alone and with the name, and hand on its key."""
     text = ConvertedText.from_json(services.store.get(call.payload.need("text_key")))
     facts = read_both(

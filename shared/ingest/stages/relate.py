@@ -1,4 +1,4 @@
-"""Versions: which document and which version the object's bytes are.
+"""Relate: which document and which version the object's bytes are.
 
 Within one project and matter identical bytes are one version with several observations; across them they are separate
 documents. New bytes at the same path are the next version of the same document; the version that lay there before
@@ -38,7 +38,7 @@ from shared.types import DocumentId, VersionId, VersionStatus
 NEW, CHANGED, COPY, SAME = "new", "changed", "copy", "same"
 
 
-def versions(call: StageInput, services: Services) -> StageResult:
+def relate(call: StageInput, services: Services) -> StageResult:
     """Write the version and its observation, and say whether it is new, changed, a copy or the same as before."""
     reading = Reading.from_json(services.store.get(call.payload.need("facts_key")))
     place = services.source.config.place_of(call.row.path)
