@@ -18,7 +18,7 @@ from shared.runtime.bootstrap import Services, build
 from shared.settings import Settings
 
 NAME = "bench"
-_DOCUMENTS = 200
+DOCUMENTS = 200
 _PARAGRAPHS = 36
 _SENTENCES = 5
 _WORDS = 4_000
@@ -84,25 +84,31 @@ _STEMS = [
 _ENDINGS = ["ung", "heit", "keit", "schaft", "er", "e", "en", "lich", "bar", "los", "ig", "nis", "tum"]
 
 
-def staged(base: Settings, *, progress: Callable[[Progress], None] | None = None) -> Services:
-    """Return services over the corpus, with a stubbed embedding. What is there already costs no work."""
+def staged(
+    base: Settings, *, documents: int = DOCUMENTS, progress: Callable[[Progress], None] | None = None
+) -> Services:
+    """Return services over a corpus of so many documents, some 37 chunks each, with a stubbed embedding.
+
+    What is there already costs no work.
+    """
+    name = NAME if documents == DOCUMENTS else f"{NAME}-{documents}"
     model = HashedVectors(base.retrieval.embedding_dimensions)
     marked = base.embedding.model_copy(update={"model_id": model.model_id})
-    settings = own_settings(base.model_copy(update={"embedding": marked}), NAME)
+    settings = own_settings(base.model_copy(update={"embedding": marked}), name)
     ensure_database(base, settings)
     services = build(settings, embedding=model)
     ensure_index(services.index, settings.retrieval, embedding_signature=model.signature)
-    report = services.ingest_service().ingest(corpus_source(NAME, records()), progress=progress)
+    report = services.ingest_service().ingest(corpus_source(name, records(documents)), progress=progress)
     if not report.complete:
         raise AssertionError(f"the corpus is not whole: {report.counts()}")
     services.index.refresh(settings.retrieval.index_name)
     return services
 
 
-def records() -> Iterator[Record]:
-    """Yield the documents, the same on every run."""
+def records(documents: int = DOCUMENTS) -> Iterator[Record]:
+    """Yield the documents, the same on every run; more of them begin with the fewer."""
     words, weights = vocabulary()
-    for number in range(_DOCUMENTS):
+    for number in range(documents):
         chance = random.Random(number)
         paragraphs = [
             f"§ {paragraph}\n\n" + " ".join(_sentence(chance, words, weights) for _ in range(_SENTENCES))

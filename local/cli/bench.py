@@ -35,10 +35,19 @@ _WIDE_LIMIT = 20
 @click.option("--search", "only_search", is_flag=True, help="Only searching.")
 @click.option("--indexing", "only_indexing", is_flag=True, help="Only indexing.")
 @click.option("--scope", "versions", type=click.IntRange(min=1000), help="Only scopes, in a firm of so many versions.")
+@click.option(
+    "--documents",
+    type=click.IntRange(min=20),
+    default=corpus.DOCUMENTS,
+    show_default=True,
+    help="Size of the corpus; each document has some 37 chunks.",
+)
 @click.option("--rounds", type=click.IntRange(min=1), default=3, show_default=True, help="Times each item is run.")
 @json_option
 @reporting
-def command(*, only_search: bool, only_indexing: bool, versions: int | None, rounds: int, as_json: bool) -> ExitCode:
+def command(
+    *, only_search: bool, only_indexing: bool, versions: int | None, documents: int, rounds: int, as_json: bool
+) -> ExitCode:
     """Measure what the product adds: searching and indexing against the bare engine, and how fast a scope is.
 
     Ratios come from runs in turns on one machine, so they hold on a busy one too; milliseconds do not. The corpus is
@@ -50,7 +59,7 @@ def command(*, only_search: bool, only_indexing: bool, versions: int | None, rou
     details: dict[str, Any] = {}
     if everything or only_search or only_indexing:
         with ingest_progress(corpus.NAME, quiet=as_json) as progress:
-            services = corpus.staged(base, progress=progress)
+            services = corpus.staged(base, documents=documents, progress=progress)
         try:
             if everything or only_search:
                 rows += _searching(services, rounds, details)
