@@ -120,11 +120,11 @@ def _facts_of(version_ids: Sequence[VersionId]) -> sa.Select[Any]:
 
 
 def _party_names() -> sa.ScalarSelect[Any]:
-    """Return the names of the parties of a version's document and matter, sorted."""
-    of_document = sa.select(parties.c.name).join(document_parties, document_parties.c.party_id == parties.c.id)
+    """Return the names of the parties of a version, as it writes them, and of its matter, sorted."""
+    of_version = sa.select(document_parties.c.name).where(document_parties.c.version_id == document_versions.c.id)
     of_matter = sa.select(parties.c.name).join(matter_parties, matter_parties.c.party_id == parties.c.id)
     return _sorted_array(
-        of_document.where(document_parties.c.document_id == documents.c.id),
+        of_version,
         of_matter.where(matter_parties.c.matter_id == documents.c.matter_id),
     )
 

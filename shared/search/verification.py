@@ -323,7 +323,7 @@ def _shown(page: sa.CTE, citable: sa.CTE) -> sa.Select[Any]:
         matters.c.id.label("matter_id"),
         matters.c.key.label("matter_key"),
         matters.c.title.label("matter_title"),
-        _parties().label("parties"),
+        _parties(page).label("parties"),
         _sources(page, citable).label("sources"),
         *_passage_columns("matched", matched, text=sa.case((wanted.c.id.is_(None), matched.c.text))),
         *_passage_columns("wanted", wanted),
@@ -339,13 +339,10 @@ def _passage_columns(prefix: str, table: Any, *, text: sa.ColumnElement[Any] | N
     return [column.label(f"{prefix}_{name}") for name, column in columns.items()]
 
 
-def _parties() -> sa.ScalarSelect[Any]:
-    """Return the names of the parties of the document and its matter, sorted."""
-    of_document = (
-        sa.select(parties.c.name)
-        .join(document_parties, document_parties.c.party_id == parties.c.id)
-        .where(document_parties.c.document_id == documents.c.id)
-        .correlate(documents)
+def _parties(page: sa.CTE) -> sa.ScalarSelect[Any]:
+    """Return the names of the parties of the version, as it writes them, and of its matter, sorted."""
+    of_version = (
+        sa.select(document_parties.c.name).where(document_parties.c.version_id == page.c.version_id).correlate(page)
     )
     of_matter = (
         sa.select(parties.c.name)
@@ -353,7 +350,7 @@ def _parties() -> sa.ScalarSelect[Any]:
         .where(matter_parties.c.matter_id == documents.c.matter_id)
         .correlate(documents)
     )
-    names = sa.union(of_document, of_matter).subquery("party_names")
+    names = sa.union(of_version, of_matter).subquery("party_names")
     sorted_names = sa.func.array_agg(pg.aggregate_order_by(names.c.name, names.c.name), type_=TextArray)
     return sa.select(sorted_names).scalar_subquery()
 

@@ -14,7 +14,7 @@ import sqlalchemy as sa
 
 from shared.access.grants import add_document_grant, add_project_grant
 from shared.access.mirror import replace_object_acl
-from shared.db.tables.catalog import document_parties, document_versions, documents, matters, parties, projects
+from shared.db.tables.catalog import document_parties, document_versions, matters, parties, projects
 from shared.db.tables.sources import source_objects, version_sources
 from shared.runtime.bootstrap import Services
 from shared.sources.config import MatterRef, PlaceRule, ProjectRef, SourceConfig
@@ -198,5 +198,12 @@ def _name_party(connection: sa.Connection, document_id: UUID) -> None:
     party: Any = connection.execute(
         sa.insert(parties).values(name="Canparty GmbH", normalised_name="canparty gmbh").returning(parties.c.id)
     ).scalar_one()
-    connection.execute(sa.insert(document_parties).values(document_id=document_id, party_id=party, role="client"))
-    assert connection.execute(sa.select(documents.c.id).where(documents.c.id == document_id)).one()
+    versions = connection.execute(
+        sa.select(document_versions.c.id).where(document_versions.c.document_id == document_id)
+    ).scalars()
+    rows = [
+        {"version_id": one, "party_id": party, "role": "client", "name": "Canparty GmbH", "evidence": {}}
+        for one in versions
+    ]
+    assert rows
+    connection.execute(sa.insert(document_parties), rows)

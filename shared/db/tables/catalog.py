@@ -100,10 +100,14 @@ documents = sa.Table(
 document_parties = sa.Table(
     "document_parties",
     metadata,
-    reference("document_id", "documents.id"),
+    reference("version_id", "document_versions.id"),
     reference("party_id", "parties.id"),
     sa.Column("role", sa.Text, nullable=False),
-    sa.PrimaryKeyConstraint("document_id", "party_id", "role"),
+    # As this version writes it: the row of `parties` is shared with whoever else names the party.
+    sa.Column("name", sa.Text, nullable=False),
+    # {"text", "char_start", "char_end"}: where the version's text says so; without offsets it was a file's own field.
+    sa.Column("evidence", Json, nullable=False),
+    sa.PrimaryKeyConstraint("version_id", "party_id", "role"),
     sa.Index("ix_document_parties_party_id", "party_id"),
 )
 
