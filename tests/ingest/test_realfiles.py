@@ -56,6 +56,7 @@ HOLDS = {
     "F60": ["Subject: Säying Hello", "body"],
     "F61": ["This is a test-email with an invalid date format."],
     "F62": ["This is a test of inline"],
+    "F79": ["Übersicht"],
     "F80": ["This is a sample text"],
     "F82": ["Jahresabschluss zum Geschäftsjahr vom 01.01.2020 bis zum 31.12.2020"],
     "F89": ["file_number: VI\u00a0ZR\u00a0194/17", "Die Beklagte trägt die Kosten des Rechtsstreits."],
@@ -80,7 +81,6 @@ REASONS: dict[str, tuple[type[PermanentError], str]] = {
     "F74": (UnsupportedFileError, "application/zip"),
     "F75": (UnsupportedFileError, "application/zip"),
     "F77": (UnsupportedFileError, "application/zip"),
-    "F79": (UnsupportedFileError, "application/rtf"),
     "F87": (UnsupportedFileError, "application/xml"),
 }
 

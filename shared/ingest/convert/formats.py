@@ -43,6 +43,7 @@ _PDF = Format("pdf", "1")
 _DOCX = Format("docx", "1")
 _EML = Format("eml", "1")
 _JSON = Format("json_text", "1")
+_RTF = Format("rtf", "1")
 
 DOCX = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
 DOCM = "application/vnd.ms-word.document.macroenabled.12"
@@ -60,6 +61,7 @@ FORMATS = {
     DOTX: _DOCX,
     "message/rfc822": _EML,
     "application/json": _JSON,
+    "application/rtf": _RTF,
 }
 
 
