@@ -137,4 +137,5 @@ document_versions = sa.Table(
     sa.UniqueConstraint("document_id", "sha256"),
     sa.Index("ix_document_versions_document_id", "document_id", postgresql_include=["id", "seq"]),
     sa.Index("ix_document_versions_sha256", "sha256"),
+    sa.Index("ix_document_versions_unindexed", "seq", postgresql_where=sa.text("indexed_at is null")),
 )

@@ -16,6 +16,32 @@ ingest_runs = sa.Table(
     sa.Column("finished_at", Moment),
     # Objects by outcome: found, new, changed, unchanged, quarantined.
     sa.Column("counts", Json, nullable=False, server_default="{}"),
+    # By the database's clock, like every row that is compared with it.
+    sa.Column("listed_from", Moment, nullable=False, server_default=sa.func.now()),
+    sa.Index("ix_ingest_runs_source_id", "source_id"),
+)
+
+scanned_objects = sa.Table(
+    "scanned_objects",
+    metadata,
+    reference("run_id", "ingest_runs.id"),
+    reference("source_object_id", "source_objects.id"),
+    sa.Column("seen_at", Moment, nullable=False, server_default=sa.func.now()),
+    sa.PrimaryKeyConstraint("run_id", "source_object_id"),
+    sa.Index("ix_scanned_objects_source_object_id", "source_object_id"),
+)
+
+held_deletions = sa.Table(
+    "held_deletions",
+    metadata,
+    sa.Column("source_id", sa.ForeignKey("sources.id", ondelete="CASCADE"), primary_key=True),
+    # Hash of the ids that the scans miss, how many they are, and of how many.
+    sa.Column("lost_sha256", sa.Text, nullable=False),
+    sa.Column("lost", sa.Integer, nullable=False),
+    sa.Column("known", sa.Integer, nullable=False),
+    # How many scans in a row have missed the very same ones.
+    sa.Column("scans", sa.Integer, nullable=False),
+    sa.Column("since", Moment, nullable=False, server_default=sa.func.now()),
 )
 
 ingest_state = sa.Table(
@@ -32,6 +58,7 @@ ingest_state = sa.Table(
     sa.Column("attempts", sa.Integer, nullable=False, server_default="0"),
     sa.Column("next_try_at", Moment),
     sa.Column("claimed_at", Moment),
+    sa.Column("claimed_by", sa.Text),
     sa.Column("error", sa.Text),
     sa.Column("reason", sa.Text),
     sa.Column("updated_at", Moment, nullable=False, server_default=sa.func.now()),

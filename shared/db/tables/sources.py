@@ -34,6 +34,12 @@ source_objects = sa.Table(
     sa.Column("modified_at", Moment),
     # The source's own version id or sequencer, if it has one.
     sa.Column("source_version", sa.Text),
+    # What stays the same when the object is renamed at its source, if the source has such a thing (device and inode).
+    sa.Column("file_id", sa.Text),
+    # What changes at the source whenever the bytes do, as the last listing gave it, and as it was when the bytes were
+    # last read: equal, and the object need not be opened.
+    sa.Column("fingerprint", sa.Text),
+    sa.Column("fetched_fingerprint", sa.Text),
     # The object that this one was taken out of: a mail for its attachment, an archive for its member.
     reference("parent_id", "source_objects.id", nullable=True),
     sa.Column("acl_state", sa.Text, nullable=False, server_default=AclState.UNKNOWN),
@@ -44,6 +50,7 @@ source_objects = sa.Table(
     one_of("acl_state", AclState),
     sa.UniqueConstraint("source_id", "external_id"),
     sa.Index("ix_source_objects_parent_id", "parent_id"),
+    sa.Index("ix_source_objects_file_id", "source_id", "file_id", postgresql_where=sa.text("file_id is not null")),
 )
 
 version_sources = sa.Table(
