@@ -64,12 +64,28 @@ class ProviderUnavailableError(TransientError):
     """A model provider is away or throttles."""
 
 
+class UnfinishedError(TransientError):
+    """The work needs more time than one try has; what is done is kept, and the next try goes on."""
+
+
 class PermanentError(KnowledgeIndexError):
     """The same call cannot succeed; the object is quarantined with the reason."""
 
 
 class ProviderRefusedError(PermanentError):
     """A model provider refused the request."""
+
+
+class ModelRefusedError(ProviderRefusedError):
+    """The language model declined to answer."""
+
+
+class AnswerTruncatedError(ProviderRefusedError):
+    """The language model's answer was cut off at its length limit."""
+
+
+class AnswerInvalidError(ProviderRefusedError):
+    """The language model's answers do not fit what was asked, even after it was told why."""
 
 
 class EmbeddingWidthError(PermanentError):

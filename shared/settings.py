@@ -126,6 +126,21 @@ class Embedding(_Section):
     send_dimensions: bool
 
 
+class Llm(_Section):
+    """The language model that refines what rules read of a document; `rules` asks none."""
+
+    provider: Literal["rules", "bedrock", "openai_compatible"]
+    model_id: str | None
+    base_url: str | None
+    api_key_file: str | None
+    region: str | None
+    # For one question, with all that is tried again.
+    timeout_s: float = Field(gt=0)
+    temperature: float | None = Field(ge=0, le=2)
+    max_answer_tokens: int = Field(ge=1)
+    max_text_chars: int = Field(ge=200)
+
+
 class Storage(_Section):
     """Where original bytes and converted texts lie."""
 
@@ -142,6 +157,15 @@ class Ingest(_Section):
     backoff_base_s: float = Field(ge=0)
     convert_timeout_s: float = Field(gt=0)
     convert_memory_bytes: int = Field(ge=1)
+    # Text recognition: languages as the engine names them, joined by "+"; `ocr_timeout_s` is for a file in one try and
+    # comes on top of `convert_timeout_s`.
+    ocr_languages: str = Field(pattern=r"^[a-z_]+(\+[a-z_]+)*$")
+    ocr_dpi: int = Field(ge=70, le=600)
+    ocr_max_pages: int = Field(ge=0)
+    ocr_page_timeout_s: float = Field(gt=0)
+    ocr_timeout_s: float = Field(gt=0)
+    ocr_memory_bytes: int = Field(ge=1)
+    ocr_min_confidence: float = Field(ge=0, le=100)
     max_identifier_chars: int = Field(ge=1, le=8000)
 
 
@@ -160,6 +184,7 @@ class Settings(_Section):
     database: Database
     opensearch: OpenSearch
     embedding: Embedding
+    llm: Llm
     storage: Storage
     ingest: Ingest
     audit: Audit
