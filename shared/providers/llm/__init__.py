@@ -1,0 +1,1 @@
+"""Language models: one protocol, the real ones, and the prompts they are asked with."""
