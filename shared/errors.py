@@ -68,6 +68,14 @@ class UnfinishedError(TransientError):
     """The work needs more time than one try has; what is done is kept, and the next try goes on."""
 
 
+class ObjectBusyError(TransientError):
+    """Another worker has the object; try again shortly."""
+
+
+class SupersededError(KnowledgeIndexError):
+    """The object has changed or gone since this execution began; a newer one has it."""
+
+
 class PermanentError(KnowledgeIndexError):
     """The same call cannot succeed; the object is quarantined with the reason."""
 

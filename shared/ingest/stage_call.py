@@ -1,0 +1,154 @@
+"""One call of one stage for one object: whether it has to run, and what its result or its failure leaves behind.
+
+Every runner works by this: the in-process one for a whole object, a Lambda function for one stage. Nothing is written
+here; what is to be written is returned, so that each writes when it suits it.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final
+
+import sqlalchemy as sa
+
+from shared.db.engine import sqlstate
+from shared.db.tables.sources import source_objects
+from shared.errors import (
+    EmbeddingWidthError,
+    IndexMappingError,
+    KnowledgeIndexError,
+    MisconfiguredError,
+    TransientError,
+)
+from shared.ingest import state
+from shared.ingest.contract import Payload, Retry, Services, Stage, StageInput
+from shared.ingest.state import Known, StateRow
+
+FATAL: Final = (MisconfiguredError, EmbeddingWidthError, IndexMappingError)
+"""What is wrong with the installation is wrong for every object: a run ends instead of quarantining them all."""
+BUSY: Final = Retry(max_tries=120, backoff_base_s=1.0, rate=1.0)
+"""How long an object that another worker has is waited for; this is no failure of the object."""
+
+_LOG = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Passed:
+    """The stage is done. `row` is what to write, None if it is written already; `ran` is whether it ran this time."""
+
+    payload: Payload
+    row: StateRow | None
+    note: str | None
+    ran: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Stopped:
+    """The stage failed. `wait_s` is set if it is tried again; `row` is what to write, `known` if that is written."""
+
+    row: StateRow
+    wait_s: float | None
+    known: bool = False
+
+
+def call_stage(
+    stage: Stage, known: Known, payload: Payload, services: Services, *, now: Callable[[], datetime]
+) -> Passed | Stopped:
+    """Return what came of the stage for the object in `known`; it runs unless its state stands for this very work.
+
+    Raises only `FATAL` errors.
+    """
+    producer, basis = stage.producer(payload), stage.input_sha256(payload)
+    row = known.stages.get(stage.name)
+    if row is not None and not row.stands_for(producer_version=producer, input_sha256=basis):
+        row = None
+    if row is not None and not stage.always and row.status == "done":
+        return Passed(payload.with_result(row.result), None, None, ran=False)
+    if row is not None and not stage.always and row.status == "failed" and row.next_try_at is None:
+        return Stopped(row, None, known=True)
+    try:
+        result = stage.run(StageInput(payload, known.row, stage.timeout_s), services)
+        after = payload.with_result(result.found)
+    except FATAL:
+        raise
+    except Exception as error:  # noqa: BLE001 - whatever one file does, the others go on
+        return _stopped(stage, payload, row, error, now())
+    finished = StateRow(stage.name, producer, basis, "done", dict(result.found), 0, None, None, None)
+    is_new = row is None or row.status != "done" or row.result != finished.result
+    return Passed(after, finished if is_new else None, result.note, ran=True)
+
+
+def write_stop(
+    connection: sa.Connection, payload: Payload, stopped: Stopped, *, before: Sequence[StateRow] = ()
+) -> None:
+    """Write a failure, and put the object into quarantine unless it is tried again; `before` is written with it."""
+    state.write(connection, payload.object_id, [*before, stopped.row])
+    if stopped.wait_s is None:
+        state.put_in_quarantine(connection, payload.object_id, row=stopped.row, sha256=payload.sha256)
+
+
+def is_current(connection: sa.Connection, payload: Payload) -> bool:
+    """Return whether the object is still there with the payload's bytes; it stays so until the transaction ends.
+
+    A deletion and a newer fetch both write the object's row: whoever works on what was there before must stop.
+    """
+    columns = source_objects.c
+    there = sa.select(columns.id).where(columns.id == payload.object_id, columns.deleted_at.is_(None))
+    if payload.sha256 is not None:
+        there = there.where(columns.sha256 == payload.sha256)
+    return connection.execute(there.with_for_update(read=True)).first() is not None
+
+
+def may_pass(error: Exception) -> bool:
+    """Return whether something was away, full or in the way of another worker, rather than wrong with the file."""
+    if isinstance(error, TransientError):
+        return True
+    if not isinstance(error, sa.exc.DBAPIError):
+        return False
+    if error.connection_invalidated or isinstance(error, sa.exc.OperationalError | sa.exc.InterfaceError):
+        return True
+    # Classes of SQLSTATE: connection, transaction rollback, resources, operator intervention.
+    return (sqlstate(error) or "")[:2] in {"08", "40", "53", "57"}
+
+
+def reason_of(error: Exception) -> str:
+    """Return the text for people."""
+    if isinstance(error, KnowledgeIndexError):
+        return error.message
+    return f"unexpected: {type(error).__name__}: {error}"
+
+
+def _stopped(stage: Stage, payload: Payload, row: StateRow | None, error: Exception, now: datetime) -> Stopped:
+    # A failure left by an earlier run was final then; this run has its own tries.
+    tries = (row.attempts if row is not None and row.status == "pending" else 0) + 1
+    wait_s = stage.retry.wait_s(failed_tries=tries)
+    transient = may_pass(error)
+    again = transient and tries < stage.retry.max_tries
+    foreseen = isinstance(error, KnowledgeIndexError)
+    _LOG.log(
+        logging.INFO if foreseen else logging.ERROR,
+        "stage failed",
+        extra={
+            "stage": stage.name,
+            "object_id": str(payload.object_id),
+            "error": type(error).__name__,
+            "tries": tries,
+        },
+        exc_info=None if foreseen else error,
+    )
+    failed = StateRow(
+        stage.name,
+        stage.producer(payload),
+        stage.input_sha256(payload),
+        "pending" if again else "failed",
+        {},
+        tries,
+        # A permanent failure is tried again only when the file or the producer changes.
+        now + timedelta(seconds=wait_s) if transient else None,
+        type(error).__name__,
+        reason_of(error),
+    )
+    return Stopped(failed, wait_s if again else None)
