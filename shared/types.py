@@ -58,6 +58,18 @@ class VersionStatus(StrEnum):
     UNKNOWN = "unknown"
 
 
+class MatterMethod(StrEnum):
+    """How it was found to which matter an object belongs."""
+
+    MANUAL = "manual"
+    PATH = "path"
+    FOLDER = "folder"
+    INHERITED = "inherited"
+    NUMBER = "number"
+    PARTY = "party"
+    NONE = "none"
+
+
 class ChunkKind(StrEnum):
     """What a row of the index stands for."""
 

@@ -36,6 +36,8 @@ matters = sa.Table(
     sa.Column("reference_numbers", TextArray, nullable=False, server_default="{}"),
     sa.Column("practice_area", sa.Text),
     sa.Column("status", sa.Text, nullable=False, server_default="open"),
+    # Made from a folder, so its title is the folder's name: content of other places never leads into it.
+    sa.Column("from_folder", sa.Boolean, nullable=False, server_default=sa.false()),
     created_at(),
     sa.Index("ix_matters_project_id", "project_id"),
 )
