@@ -55,10 +55,14 @@ class EmbeddedDraft:
 
 
 def drafts(claim: Claim, facts: VersionFacts | None, settings: Settings) -> list[Draft]:
-    """Return all that the index must learn about the claimed version; `facts` are what SQL holds now, None if gone."""
+    """Return all that the index must learn about the claimed version; `facts` are what SQL holds now, None if gone.
+
+    Whether the version still lies at a source is asked of SQL, not of the entry: entries of two transactions, one that
+    buries and one that restores, may come in either order.
+    """
     rows = []
     known = {chunk.id for chunk in facts.chunks} if facts else set()
-    if facts is not None and claim.operation is OutboxOperation.INDEX:
+    if facts is not None and facts.is_observed and claim.operation is OutboxOperation.INDEX:
         contextualize, max_bytes = settings.retrieval.chunk_contextualize, settings.ingest.max_identifier_chars
         rows = version_rows(facts, contextualize=contextualize, max_identifier_bytes=max_bytes)
     # The head of a version that had no text yet is in the index only if the version was written before.

@@ -13,6 +13,7 @@ from uuid import UUID
 import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql as pg
 
+from shared.db.observed import is_observed
 from shared.db.tables.catalog import document_versions
 from shared.db.tables.content import chunks
 from shared.db.tables.ingest import index_outbox
@@ -134,7 +135,7 @@ def purge(connection: sa.Connection, client: IndexClient, alias: str, *, older_t
 
 
 def _wanted(connection: sa.Connection) -> Iterator[Entry]:
-    """Yield the rows that indexed versions should have, by id."""
+    """Yield the rows that versions should have while they lie at a source, by id."""
     bare = [
         Entry(head_id(VersionId(row.id)), VersionId(row.id), row.seq)
         for row in connection.execute(_versions_without_text())
@@ -148,6 +149,7 @@ def _chunk_entries(connection: sa.Connection) -> Iterator[Entry]:
         page = (
             sa.select(chunks.c.id, chunks.c.version_id, document_versions.c.seq)
             .join(document_versions, document_versions.c.id == chunks.c.version_id)
+            .where(is_observed(document_versions.c.id))
             .order_by(chunks.c.id)
             .limit(_PAGE)
         )
@@ -171,7 +173,7 @@ def _merged(entries: Iterator[Entry], more: list[Entry]) -> Iterator[Entry]:
 
 def _versions_without_text() -> sa.Select[Any]:
     return sa.select(document_versions.c.id, document_versions.c.seq).where(
-        ~sa.exists().where(chunks.c.version_id == document_versions.c.id)
+        ~sa.exists().where(chunks.c.version_id == document_versions.c.id), is_observed(document_versions.c.id)
     )
 
 

@@ -11,6 +11,7 @@ from uuid import UUID
 import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql as pg
 
+from shared.db.observed import is_observed
 from shared.db.tables.access import document_grants, project_grants, source_object_grants
 from shared.db.tables.catalog import (
     document_parties,
@@ -44,6 +45,8 @@ class ChunkFacts:
 class VersionFacts:
     """A version with all that its rows carry. `identifiers` are {"kind", "raw", "canonical"}.
 
+    `is_observed` says that it still lies at a source; the index holds no row of one that does not.
+
     Title, type, language, date and identifiers are the version's own: a document shows those of its latest final
     version, and a reader of an earlier draft must not find the draft by what stands in a final behind a wall.
     """
@@ -66,6 +69,7 @@ class VersionFacts:
     allowed_principals: Sequence[str]
     denied_principals: Sequence[str]
     chunks: Sequence[ChunkFacts] = field(default_factory=tuple)
+    is_observed: bool = True
 
 
 def load_versions(connection: sa.Connection, version_ids: Sequence[VersionId]) -> dict[VersionId, VersionFacts]:
@@ -110,6 +114,7 @@ def _facts_of(version_ids: Sequence[VersionId]) -> sa.Select[Any]:
             matters.c.title.label("matter_title"),
             _party_names().label("parties"),
             source.label("source_object_id"),
+            is_observed(document_versions.c.id).label("is_observed"),
             _principals(Effect.ALLOW).label("allowed_principals"),
             _principals(Effect.DENY).label("denied_principals"),
         )
@@ -196,4 +201,5 @@ def _version(row: sa.Row[Any], its_chunks: Sequence[ChunkFacts]) -> VersionFacts
         allowed_principals=row.allowed_principals,
         denied_principals=row.denied_principals,
         chunks=its_chunks,
+        is_observed=row.is_observed,
     )

@@ -15,6 +15,7 @@ from sqlalchemy.dialects import postgresql as pg
 from shared.access.inheritance import inherit_acl
 from shared.db.tables.sources import source_objects, sources
 from shared.errors import LimitExceededError, MisconfiguredError
+from shared.ingest import deletions
 from shared.ingest.recordset import recordset
 from shared.sources.base import FoundObject
 from shared.sources.config import SourceConfig
@@ -22,6 +23,7 @@ from shared.text.normalise import stored
 from shared.types import SourceId, SourceObjectId
 
 _BATCH = 1000
+_LISTED = ("path", "name", "size_bytes", "modified_at", "source_version", "file_id", "fingerprint")
 # PostgreSQL's index on the ids holds no longer ones.
 _MAX_ID_BYTES = 2500
 # Stands in the id of every file in another file, and so in the id of nothing else: a folder that is called like one
@@ -31,7 +33,10 @@ _MEMBER_MARK = re.compile(r"!/\d+/")
 
 @dataclass(frozen=True, slots=True)
 class ObjectRow:
-    """A source object as its row says."""
+    """A source object as its row says.
+
+    `fingerprint` is what the last listing said, `fetched_fingerprint` what it said when the bytes were last read.
+    """
 
     id: SourceObjectId
     source_id: SourceId
@@ -42,6 +47,8 @@ class ObjectRow:
     sha256: str | None
     mime: str | None
     size_bytes: int | None
+    fingerprint: str | None
+    fetched_fingerprint: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,20 +98,22 @@ def register(connection: sa.Connection, source_id: SourceId, found: Sequence[Fou
                 "size_bytes": entry.size_bytes,
                 "modified_at": entry.modified_at.isoformat() if entry.modified_at else None,
                 "source_version": entry.source_version,
+                "file_id": entry.file_id,
+                "fingerprint": entry.fingerprint,
             }
             for entry in ordered[start : start + _BATCH]
         ]
-        _upsert(connection, batch, ("path", "name", "size_bytes", "modified_at", "source_version"))
-        ids.update(
-            _ids(connection, source_id, [stored(entry.external_id) for entry in ordered[start : start + _BATCH]])
-        )
+        deletions.restore(connection, source_id, [str(row["external_id"]) for row in batch])
+        _upsert(connection, batch, _LISTED)
+        ids.update(_ids(connection, source_id, [str(row["external_id"]) for row in batch]))
     return ids
 
 
 def register_members(connection: sa.Connection, parent: ObjectRow, members: Sequence[MemberRow]) -> None:
-    """Register the files in a file as objects of their own, each with the ACL of the file that holds it.
+    """Make these the files in a file: objects of their own, each with the ACL of the file that holds it.
 
-    Raises `LimitExceededError` when the names of files in one another become too long.
+    Those that were in it before and no longer are have gone, with all that is in them. Raises `LimitExceededError`
+    when the names of files in one another become too long.
     """
     # Whoever changes the parent's ACL waits, or is waited for: no member is left with the ACL of before.
     connection.execute(
@@ -123,7 +132,10 @@ def register_members(connection: sa.Connection, parent: ObjectRow, members: Sequ
     ]
     if any(_is_too_long(str(row["external_id"])) for row in batch):
         raise LimitExceededError(f"the path of a file in the file is longer than {_MAX_ID_BYTES} bytes")
+    kept = [str(row["external_id"]) for row in batch]
+    deletions.tombstone_members(connection, parent.id, but=kept)
     if batch:
+        deletions.restore(connection, parent.source_id, kept)
         _upsert(connection, sorted(batch, key=lambda row: str(row["external_id"])), ("path", "name", "sha256"))
         inherit_acl(connection, parent.id)
 

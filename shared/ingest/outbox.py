@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cache
+from uuid import UUID
 
 import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql as pg
@@ -12,6 +13,7 @@ from shared.db.prepared import hot
 from shared.db.tables.base import Uuid
 from shared.db.tables.catalog import document_versions
 from shared.db.tables.ingest import index_outbox
+from shared.db.tables.sources import source_objects, version_sources
 from shared.ingest.recordset import recordset
 from shared.types import ChunkId, OutboxOperation, VersionId
 
@@ -54,6 +56,48 @@ def _queue() -> sa.Insert:
             sa.func.coalesce(ids, nothing),
         ).order_by(marked.c.id),
     )
+
+
+def queue_seen_only_at(connection: sa.Connection, object_ids: sa.Select[tuple[UUID]]) -> int:
+    """Queue the versions that lie nowhere but at these objects; return how many.
+
+    The index drops or takes back their rows, whichever SQL says when they are written.
+    """
+    here, elsewhere, places = (
+        version_sources.alias("here"),
+        version_sources.alias("elsewhere"),
+        source_objects.alias("places"),
+    )
+    among = object_ids.cte("among")
+    others = (
+        sa.select(sa.literal_column("1"))
+        .select_from(elsewhere.join(places, places.c.id == elsewhere.c.source_object_id))
+        .where(
+            elsewhere.c.version_id == here.c.version_id,
+            places.c.deleted_at.is_(None),
+            places.c.id.not_in(sa.select(among.c.id)),
+        )
+        .exists()
+    )
+    wanted = sa.select(here.c.version_id).where(here.c.source_object_id.in_(sa.select(among.c.id)), ~others)
+    # In order, like everybody who queues, so that two never wait for each other.
+    locked = (
+        sa.select(document_versions.c.id)
+        .where(document_versions.c.id.in_(wanted))
+        .order_by(document_versions.c.id)
+        .with_for_update(key_share=True)
+        .cte("locked")
+    )
+    marked = (
+        sa.update(document_versions)
+        .where(document_versions.c.id.in_(sa.select(locked.c.id)))
+        .values(indexed_at=None)
+        .returning(document_versions.c.id, document_versions.c.seq)
+        .cte("marked")
+    )
+    rows = sa.select(marked.c.id, marked.c.seq, sa.literal(OutboxOperation.INDEX.value)).order_by(marked.c.id)
+    insert = sa.insert(index_outbox).from_select(["version_id", "version_seq", "operation"], rows)
+    return int(connection.execute(insert).rowcount)
 
 
 def queue_if_waiting(connection: sa.Connection, version_id: VersionId) -> None:

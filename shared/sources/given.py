@@ -22,11 +22,18 @@ class GivenDocument:
 
 
 class GivenDocuments:
-    """Documents handed in as values; all are held in memory."""
+    """Documents handed in as values; all are held in memory.
 
-    def __init__(self, name: str, documents: Iterable[GivenDocument], config: SourceConfig) -> None:
+    `is_whole` says that these are all the documents of the source: those that it had before and that are not among
+    them are gone.
+    """
+
+    def __init__(
+        self, name: str, documents: Iterable[GivenDocument], config: SourceConfig, *, is_whole: bool = False
+    ) -> None:
         self._name = name
         self._config = config
+        self._is_whole = is_whole
         self._documents = {document.external_id: document for document in documents}
 
     @property
@@ -38,6 +45,15 @@ class GivenDocuments:
     def config(self) -> SourceConfig:
         """The source's configuration."""
         return self._config
+
+    @property
+    def listed_below(self) -> str | None:
+        """Everything, if these are all documents of the source."""
+        return "" if self._is_whole else None
+
+    def proves_gone(self, external_ids: Iterable[str]) -> bool:  # noqa: ARG002
+        """Return False: that a document was not handed in is no more than that."""
+        return False
 
     def scan(self) -> Iterator[FoundObject]:
         """Yield every document, in the order given."""

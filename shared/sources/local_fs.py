@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import stat
+import time
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import BinaryIO
@@ -14,13 +15,17 @@ from shared.errors import InvalidRequestError, UnreadableFileError
 from shared.sources.base import FoundObject, ScanProblem
 from shared.sources.config import SourceConfig
 
+# Clocks of file systems tick in steps, up to 2 s on FAT: what was written just now may be written again at the "same"
+# time, so its time says nothing yet.
+_SETTLED_AFTER_NS = 2_000_000_000
+
 
 class LocalFolder:
     """The files at or below `path`, by their path below `root` (POSIX, NFC): the same id on every machine.
 
     `root` defaults to `path`, or to its folder when `path` is a file. Symbolic links are reported and never followed:
     where a file lies decides who may see it, and a link in an open folder must not open a file of a closed one. What
-    cannot be read is reported as a problem.
+    cannot be read is reported as a problem. A scan holds one folder at a time.
     """
 
     def __init__(self, name: str, path: Path, config: SourceConfig, *, root: Path | None = None) -> None:
@@ -32,7 +37,6 @@ class LocalFolder:
         self._root = (root or (path if path.is_dir() else path.parent)).resolve()
         if not self._start.is_relative_to(self._root):
             raise InvalidRequestError(f"{path} lies outside the source's folder {self._root}")
-        self._paths: dict[str, Path] = {}
 
     @property
     def name(self) -> str:
@@ -44,29 +48,28 @@ class LocalFolder:
         """The source's configuration."""
         return self._config
 
+    @property
+    def listed_below(self) -> str | None:
+        """The folder that a scan lists; a single file says nothing about others."""
+        return None if self._start.is_file() else self._shown(self._start)
+
+    def proves_gone(self, external_ids: Iterable[str]) -> bool:  # noqa: ARG002
+        """Return False: a folder that is not mounted looks like an empty one."""
+        return False
+
     def scan(self) -> Iterator[FoundObject | ScanProblem]:
-        """Yield every file that the configuration takes in, in the order of its id."""
-        found = [self._entry(path) for path in self._files()]
-        problems = [entry for entry in found if isinstance(entry, ScanProblem)]
-        objects: dict[str, FoundObject] = {}
-        for entry in found:
-            if not isinstance(entry, FoundObject) or not self._config.takes(entry.external_id):
-                continue
-            if entry.external_id in objects:
-                problems.append(ScanProblem(entry.path, "another file has the same name in another Unicode form"))
-                self._paths[entry.external_id] = self._root / entry.external_id
-                continue
-            objects[entry.external_id] = entry
-        yield from sorted(objects.values(), key=lambda entry: entry.external_id)
-        yield from sorted(problems, key=lambda entry: entry.path)
+        """Yield every file that the configuration takes in, in the order of its id, and problems as they are met."""
+        if self._start.is_file():
+            yield from self._taken(self._entry(self._start, self._shown(self._start)))
+            return
+        yield from self._below([self._start], self._shown(self._start))
 
     def open(self, external_id: str) -> BinaryIO:
         """Return the file, open for reading."""
-        path = self._paths.get(external_id) or self._root / external_id
-        if not path.exists():
-            # The file's name may be written in another Unicode form than its id: only a scan knows it.
-            found = any(entry.path == external_id for entry in self.scan())
-            path = self._paths[external_id] if found and external_id in self._paths else path
+        path = self._root / external_id
+        if not os.path.lexists(path):
+            # The name may be written in another form than the id.
+            path = next(_written_otherwise(self._root, external_id.split("/")), path)
         if not path.resolve().is_relative_to(self._root):
             raise UnreadableFileError("the file lies outside the source's folder")
         try:
@@ -94,41 +97,86 @@ class LocalFolder:
         if not stat.S_ISREG(opened.st_mode):
             raise UnreadableFileError("not a file")
 
-    def _files(self) -> Iterator[Path | ScanProblem]:
-        if self._start.is_file():
-            yield self._start
-            return
-        problems: list[ScanProblem] = []
+    def _below(self, folders: Sequence[Path], shown: str) -> Iterator[FoundObject | ScanProblem]:
+        """Yield what lies in these folders, which are shown as one: their names differ in their Unicode form only."""
+        files: dict[str, list[Path]] = {}
+        inner: dict[str, list[Path]] = {}
+        for folder in folders:
+            try:
+                with os.scandir(folder) as entries:
+                    for entry in entries:
+                        name = _printable(entry.name)
+                        kept = inner if entry.is_dir(follow_symlinks=False) else files
+                        kept.setdefault(name, []).append(folder / entry.name)
+            except OSError as error:
+                yield ScanProblem(shown, f"the folder cannot be read: {error.strerror}")
+        # With its slash, a folder has the place among the files that the ids of its files have.
+        for key in sorted([*files, *(f"{name}/" for name in inner)]):
+            name = key.rstrip("/")
+            path = f"{shown}/{name}" if shown else name
+            if key.endswith("/"):
+                yield from self._below(sorted(inner[name]), path)
+            else:
+                yield from self._file(files[name], path)
 
-        def failed(error: OSError) -> None:
-            problems.append(ScanProblem(str(error.filename), f"the folder cannot be read: {error.strerror}"))
+    def _file(self, paths: Sequence[Path], shown: str) -> Iterator[FoundObject | ScanProblem]:
+        # Written as the id is, the file is the one that `open` takes.
+        first, *others = sorted(paths, key=lambda path: (path.name != shown.rpartition("/")[2], path))
+        yield from self._taken(self._entry(first, shown))
+        for _ in others:
+            if self._config.takes(shown):
+                yield ScanProblem(shown, "another file has the same name in another Unicode form")
 
-        for folder, _, names in os.walk(self._start, onerror=failed, followlinks=False):
-            yield from (Path(folder) / name for name in names)
-        yield from problems
+    def _taken(self, entry: FoundObject | ScanProblem) -> Iterator[FoundObject | ScanProblem]:
+        if isinstance(entry, ScanProblem) or self._config.takes(entry.external_id):
+            yield entry
 
-    def _entry(self, path: Path | ScanProblem) -> FoundObject | ScanProblem | None:
-        if isinstance(path, ScanProblem):
-            return path
-        shown = _printable(path.relative_to(self._root).as_posix())
+    def _entry(self, path: Path, shown: str) -> FoundObject | ScanProblem:
         try:
             if not path.resolve().is_relative_to(self._root):
                 return ScanProblem(shown, "a symbolic link leads out of the folder")
-            if path.is_symlink():
+            status = path.lstat()
+            if stat.S_ISLNK(status.st_mode):
                 return ScanProblem(shown, "a symbolic link; what it leads to is taken in where it lies")
-            status = path.stat()
-            if not path.is_file():
+            if not stat.S_ISREG(status.st_mode):
                 return ScanProblem(shown, "not a file")
-        except OSError as error:
-            return ScanProblem(shown, f"the file cannot be read: {error.strerror}")
-        self._paths.setdefault(shown, path)
+        except (OSError, RuntimeError) as error:
+            return ScanProblem(shown, f"the file cannot be read: {getattr(error, 'strerror', None) or error}")
         return FoundObject(
             external_id=shown,
             path=shown,
             name=shown.rpartition("/")[2],
             size_bytes=status.st_size,
             modified_at=datetime.fromtimestamp(status.st_mtime, UTC),
+            file_id=f"{status.st_dev}:{status.st_ino}",
+            fingerprint=_fingerprint(status),
         )
+
+    def _shown(self, path: Path) -> str:
+        relative = _printable(path.relative_to(self._root).as_posix())
+        return "" if relative == "." else relative
+
+
+def _fingerprint(status: os.stat_result) -> str | None:
+    newest = max(status.st_mtime_ns, status.st_ctime_ns)
+    if time.time_ns() - newest < _SETTLED_AFTER_NS:
+        return None
+    return f"{status.st_dev}:{status.st_ino}:{status.st_size}:{status.st_mtime_ns}:{status.st_ctime_ns}"
+
+
+def _written_otherwise(folder: Path, parts: Sequence[str]) -> Iterator[Path]:
+    """Yield the files below `folder` whose names are shown as `parts`."""
+    name, *rest = parts
+    try:
+        with os.scandir(folder) as entries:
+            found = sorted(folder / entry.name for entry in entries if _printable(entry.name) == name)
+    except OSError:
+        return
+    for path in found:
+        if not rest:
+            yield path
+        elif not path.is_symlink():
+            yield from _written_otherwise(path, rest)
 
 
 def _printable(path: str) -> str:

@@ -12,6 +12,7 @@ import sqlalchemy as sa
 from shared.db.tables.catalog import document_versions, documents, matters, projects
 from shared.db.tables.content import chunks
 from shared.db.tables.ingest import index_outbox
+from shared.db.tables.sources import source_objects, sources, version_sources
 from shared.index.ids import chunk_id
 from shared.types import ChunkId, ChunkKind, OutboxOperation, VersionId
 from tests.own_facts import own_facts
@@ -22,8 +23,9 @@ class Firm:
 
     def __init__(self, engine: sa.Engine) -> None:
         self.engine = engine
-        self.project_id, self.matter_id = uuid4(), uuid4()
+        self.project_id, self.matter_id, self.source_id = uuid4(), uuid4(), uuid4()
         with engine.begin() as connection:
+            connection.execute(sa.insert(sources).values(id=self.source_id, name="ablage", kind="local_fs"))
             connection.execute(sa.insert(projects).values(id=self.project_id, key="nord", title="Nordwerk"))
             connection.execute(
                 sa.insert(matters).values(
@@ -59,6 +61,11 @@ class Firm:
                     facts=own_facts(**(values | facts)),
                 )
             )
+            place = {"source_id": self.source_id, "external_id": str(version_id), "path": "x.txt", "name": "x.txt"}
+            lies_at = connection.execute(
+                sa.insert(source_objects).values(place).returning(source_objects.c.id)
+            ).scalar_one()
+            connection.execute(sa.insert(version_sources).values(version_id=version_id, source_object_id=lies_at))
         self.write(version_id, texts, language=language)
         return version_id
 
