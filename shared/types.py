@@ -91,3 +91,25 @@ class OutboxOperation(StrEnum):
 
     INDEX = "index"
     DELETE = "delete"
+
+
+class RelationKind(StrEnum):
+    """What one version is to another; the first end is the one that says so."""
+
+    SUPERSEDES = "supersedes"
+    ANNEX_OF = "annex_of"
+    RESPONDS_TO = "responds_to"
+    REFERENCES = "references"
+    AMENDS = "amends"
+    CONTAINS = "contains"
+    REDLINE_OF = "redline_of"
+    BELONGS_TO_THREAD = "belongs_to_thread"
+
+
+class DecisionKind(StrEnum):
+    """What happened between two drafts, or what a text says was settled."""
+
+    CHANGED = "changed"
+    ADDED = "added"
+    REMOVED = "removed"
+    RESOLVED = "resolved"
