@@ -62,3 +62,15 @@ version_sources = sa.Table(
     sa.PrimaryKeyConstraint("version_id", "source_object_id"),
     sa.Index("ix_version_sources_source_object_id", "source_object_id", postgresql_include=["version_id"]),
 )
+
+object_events = sa.Table(
+    "object_events",
+    metadata,
+    # No reference to the object: a deletion may be the first that is heard of it.
+    reference("source_id", "sources.id"),
+    sa.Column("external_id", sa.Text, nullable=False),
+    # Hexadecimal digits of any length, as the bucket gave them: shared.ingest.events compares them.
+    sa.Column("sequencer", sa.Text, nullable=False),
+    sa.Column("updated_at", Moment, nullable=False, server_default=sa.func.now()),
+    sa.PrimaryKeyConstraint("source_id", "external_id"),
+)
