@@ -11,6 +11,7 @@ from shared.ingest.stages.extract_metadata import extract_metadata
 from shared.ingest.stages.fetch import fetch
 from shared.ingest.stages.index import index
 from shared.ingest.stages.relate import relate
+from shared.ontology.tree import load_ontology
 from shared.settings import Settings
 
 _FETCH, _METADATA, _RELATE, _INDEX = "1", "2", "2", "3"
@@ -22,16 +23,20 @@ def stages(settings: Settings) -> tuple[Stage, ...]:
 
     Time-outs bind where a stage can be ended: a conversion is killed, statements are cut off by the database.
     """
+    limits = settings.ingest
+    # Reading and drawing pages, recognising text, and the page at which the time for that is over.
+    convert_s = limits.convert_timeout_s + limits.ocr_timeout_s + limits.ocr_page_timeout_s
     retry = Retry(max_tries=settings.ingest.max_tries, backoff_base_s=settings.ingest.backoff_base_s)
-    cut = f"{settings.retrieval.chunk_chars}.{settings.retrieval.chunk_overlap_chars}"
+    retrieval = settings.retrieval
+    cut = f"{retrieval.chunk_chars}.{retrieval.chunk_overlap_chars}.{'c' if retrieval.clause_embeddings else 'n'}"
     profiles = "p" if settings.retrieval.profile_embeddings else "n"
     return (
         Stage("fetch", fetch, _always(_FETCH), (), _STAGE_TIMEOUT_S, retry, always=True),
-        Stage("convert", convert, converter_of, ("sha256", "mime"), settings.ingest.convert_timeout_s, retry),
+        Stage("convert", convert, converter_of, ("sha256", "mime"), convert_s, retry),
         Stage(
             "extract_metadata",
             extract_metadata,
-            _always(_METADATA),
+            _always(f"{_METADATA}/{load_ontology(settings.ontology.path).fingerprint}"),
             ("text_key", "mime", "place"),
             _STAGE_TIMEOUT_S,
             retry,
@@ -44,7 +49,7 @@ def stages(settings: Settings) -> tuple[Stage, ...]:
             _STAGE_TIMEOUT_S,
             retry,
         ),
-        Stage("index", index, _always(f"{_INDEX}/{cut}"), ("text_key", "version_id"), _STAGE_TIMEOUT_S, retry),
+        Stage("index", index, _always(f"{_INDEX}/{cut}"), ("text_key", "clauses_key", "version_id"), _STAGE_TIMEOUT_S, retry),
     )
 
 

@@ -16,7 +16,7 @@ from shared.db.engine import reading
 from shared.db.tables.ingest import ingest_runs
 from shared.ingest import objects, outbox, places, state
 from shared.ingest.contract import Converter, Services
-from shared.ingest.convert.process import ConversionProcess
+from shared.ingest.convert.process import conversion_process
 from shared.ingest.pipeline import stages
 from shared.ingest.report import FileOutcome, IngestReport, Outcome
 from shared.ingest.runner import Runner, utc_now
@@ -124,10 +124,7 @@ class IngestService:
         run_id = self._begin(source_id)
         roots = len(object_ids) + len(files)
         with ExitStack() as stack:
-            limits = self._settings.ingest
-            converter = self._converter or stack.enter_context(
-                ConversionProcess(memory_bytes=limits.convert_memory_bytes, output_bytes=limits.max_file_bytes * 2)
-            )
+            converter = self._converter or stack.enter_context(conversion_process(self._settings.ingest, self._store))
             services = Services(self._engine, self._store, self._settings, source, converter)
             runner = Runner(services, stages(self._settings), now=self._now, wait=self._wait)
             for outcome in runner.run(object_ids):

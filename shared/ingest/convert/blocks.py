@@ -27,6 +27,11 @@ class TextBuilder:
         self._pages: list[Page] = []
         self._open: tuple[int | None, str | None, int] | None = None
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether no block has been added that holds anything."""
+        return not self._length
+
     def page(self, number: int | None, *, locus: str | None = None) -> None:
         """Begin a page or a named part; the one before it ends here."""
         self._close()

@@ -30,6 +30,8 @@ class Format:
 
     name: str
     version: str
+    # Whether it has pictures of pages read: its `convert` takes a `PageReader` as well.
+    reads_pictures: bool = False
 
     @property
     def producer(self) -> str:
@@ -39,7 +41,8 @@ class Format:
 
 _TEXT = Format("plain", "1")
 _HTML = Format("html", "1")
-_PDF = Format("pdf", "1")
+_PDF = Format("pdf", "2", reads_pictures=True)
+_IMAGE = Format("image", "1", reads_pictures=True)
 _DOCX = Format("docx", "1")
 _EML = Format("eml", "1")
 _JSON = Format("json_text", "1")
@@ -56,6 +59,12 @@ FORMATS = {
     "text/csv": _TEXT,
     "text/html": _HTML,
     "application/pdf": _PDF,
+    "image/png": _IMAGE,
+    "image/jpeg": _IMAGE,
+    "image/tiff": _IMAGE,
+    "image/webp": _IMAGE,
+    "image/bmp": _IMAGE,
+    "image/gif": _IMAGE,
     DOCX: _DOCX,
     DOCM: _DOCX,
     DOTX: _DOCX,

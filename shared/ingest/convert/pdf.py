@@ -1,34 +1,41 @@
-"""PDF: the text of each page, form values, and the files that are embedded."""
+"""PDF: the text of each page, read from its text layer or its picture, form values, and the files that are embedded."""
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from typing import Any
 
 import pypdfium2 as pdfium
+from PIL import Image
 from pypdfium2 import raw
 
 from shared.errors import EncryptedFileError, UnreadableFileError, UnsupportedFileError
+from shared.ingest.convert import pdf_forms
 from shared.ingest.convert.blocks import TextBuilder
 from shared.ingest.convert.formats import Conversion, Member
-from shared.ingest.convert.hyphens import join_cut_words
-from shared.text.normalise import stored
+from shared.ingest.convert.ocr import MAX_PIXELS, NotReadError, PageReader, Reading
+from shared.ingest.convert.pdf_legible import Legibility, legibility
+from shared.ingest.convert.pdf_text import Layer, layer_of
 
-_INVISIBLE = 3
-_MAX_INSPECTED_OBJECTS = 5000
-_BUTTONS = frozenset({raw.FPDF_FORMFIELD_CHECKBOX, raw.FPDF_FORMFIELD_RADIOBUTTON})
+_POINTS_PER_INCH = 72
+# A picture over most of a page with a line or two of text on it is a scan with a stamp, a page number or a mark.
+_SCAN_SHARE = 0.5
+_STAMP_CHARS = 400
+# Of the words of a recognised line: so many that stand in the page's own text, and it is a line of that.
+_SAME_LINE = 0.6
+_NO_ENGINE = "no text recognition is installed"
 
 
-def convert(content: bytes) -> Conversion:
+def convert(content: bytes, reader: PageReader | None = None) -> Conversion:
     """Return the text of a PDF by pages; its embedded files are members.
 
-    A document that only restricts printing or copying opens with the empty password and is read. A PDF in which no
-    page has text is a scan.
+    Each page is decided by itself: what has text is taken as it is, what has none, or none that can be read, is drawn
+    and recognised by `reader`. A document that only restricts printing or copying opens with the empty password.
     """
     document = _opened(content)
     try:
-        return _converted(document)
+        return _converted(document, reader)
     finally:
         document.close()
 
@@ -42,103 +49,157 @@ def _opened(content: bytes) -> Any:
         raise UnreadableFileError(f"the PDF is broken: {error}") from error
 
 
-def _converted(document: Any) -> Conversion:
-    if document.get_formtype() != raw.FORMTYPE_NONE:
+@dataclass(slots=True)
+class _Findings:
+    """Numbers of pages by what was found of them."""
+
+    bare: list[int] = field(default_factory=list)
+    damaged: list[int] = field(default_factory=list)
+    invisible: list[int] = field(default_factory=list)
+    unreadable: list[int] = field(default_factory=list)
+    partly: list[int] = field(default_factory=list)
+    read: dict[int, Reading] = field(default_factory=dict)
+    blank: list[int] = field(default_factory=list)
+    unread: list[int] = field(default_factory=list)
+    reasons: dict[str, int] = field(default_factory=dict)
+    notes: list[dict[str, Any]] = field(default_factory=list)
+
+
+def _converted(document: Any, reader: PageReader | None) -> Conversion:
+    kind = document.get_formtype()
+    if kind != raw.FORMTYPE_NONE:
         document.init_forms()
     builder = TextBuilder()
-    bare: list[int] = []
-    damaged: list[int] = []
-    invisible: list[int] = []
+    found = _Findings()
     for number in range(1, len(document) + 1):
         builder.page(number)
         try:
             page = document[number - 1]
+            text, fields = _page(document, page, number, found, reader)
+            page.close()
         except pdfium.PdfiumError:
-            damaged.append(number)
+            found.damaged.append(number)
             continue
-        text = _page_text(page)
-        fields = "\n".join(_form_lines(document, page))
-        if text.strip() and _has_invisible_text(page):
-            invisible.append(number)
-        page.close()
-        if not (text.strip() or fields):
-            bare.append(number)
         builder.add(text)
         builder.add(fields)
+    is_xfa = kind == raw.FORMTYPE_XFA_FULL
+    if is_xfa:
+        builder.page(None, locus="form data")
+        builder.add("\n".join(pdf_forms.xfa_lines(document)))
     members = tuple(_members(document))
-    if len(bare) + len(damaged) == len(document) and not members:
-        raise UnsupportedFileError(
-            f"none of the {len(document)} pages holds text: a scan, or pages that cannot be read; "
-            "text recognition comes with a later stage"
-        )
-    meta = {
-        "page_count": len(document),
-        "pages_without_text": bare,
-        "damaged_pages": damaged,
-        "invisible_text_pages": invisible,
-        **_protection(document),
-    }
+    meta = {**_meta(document, found, reader), **({"xfa_only": True} if is_xfa else {})}
+    if builder.is_empty:
+        if (found.unread or found.damaged) and not members:
+            why = "; ".join(found.reasons) or "the pages are damaged"
+            raise UnsupportedFileError(f"none of the {len(document)} pages holds text that can be read: {why}")
+        meta["no_text"] = True
     return Conversion(builder.build(title=_title(document), meta=meta), members)
 
 
-def _page_text(page: Any) -> str:
-    text_page = page.get_textpage()
+def _page(document: Any, page: Any, number: int, found: _Findings, reader: PageReader | None) -> tuple[str, str]:
+    layer = layer_of(page)
+    fields = "\n".join(pdf_forms.field_lines(document, page))
+    for note in pdf_forms.notes(page):
+        found.notes.append({"page": number, **note})
+    if layer.has_invisible:
+        found.invisible.append(number)
+    if not layer.text.strip():
+        found.bare.append(number)
+    legible = legibility(layer.text, layer.unmapped)
+    if legible is Legibility.UNREADABLE:
+        found.unreadable.append(number)
+    elif legible is Legibility.PARTLY:
+        found.partly.append(number)
+    text = layer.text
+    if _needs_recognition(layer, legible):
+        recognised = _recognised(page, number, found, reader)
+        if recognised:
+            text = recognised if legible is Legibility.UNREADABLE else beside(layer.text, recognised)
+    return text, fields
+
+
+def _needs_recognition(layer: Layer, legible: Legibility) -> bool:
+    if legible is Legibility.UNREADABLE or not layer.text.strip():
+        return True
+    is_stamped = len(layer.text) < _STAMP_CHARS and layer.picture_share >= _SCAN_SHARE
+    return is_stamped and not layer.has_invisible
+
+
+def _recognised(page: Any, number: int, found: _Findings, reader: PageReader | None) -> str:
     try:
-        text = str(text_page.get_text_range(errors="ignore"))
-    finally:
-        text_page.close()
-    # PDFium writes U+FFFE (or U+0002) where it takes a hyphen at a line's end for a cut.
-    plain = text.replace("\r\n", "\n").replace("\r", "\n")
-    for mark in ("\ufffe", "\x02"):
-        plain = plain.replace(f"-{mark}", "-").replace(f"{mark}\n", "-\n").replace(mark, "-\n")
-    return join_cut_words(plain)
-
-
-def _has_invisible_text(page: Any) -> bool:
-    """Return whether the page carries a text layer that is not painted, as text recognition leaves it."""
-    for position, item in enumerate(page.get_objects(filter=[raw.FPDF_PAGEOBJ_TEXT], max_depth=2)):
-        if raw.FPDFTextObj_GetTextRenderMode(item.raw) == _INVISIBLE:
-            return True
-        if position >= _MAX_INSPECTED_OBJECTS:
-            return False
-    return False
-
-
-def _form_lines(document: Any, page: Any) -> Iterator[str]:
-    """Yield "name: value" for every filled field of the page, each once."""
-    if document.formenv is None:
-        return
-    seen: set[str] = set()
-    for position in range(raw.FPDFPage_GetAnnotCount(page.raw)):
-        annotation = raw.FPDFPage_GetAnnot(page.raw, position)
-        if not annotation:
-            continue
-        try:
-            if raw.FPDFAnnot_GetSubtype(annotation) != raw.FPDF_ANNOT_WIDGET:
-                continue
-            line = _field(document.formenv.raw, annotation)
-        finally:
-            raw.FPDFPage_CloseAnnot(annotation)
-        if line and line not in seen:
-            seen.add(line)
-            yield line
-
-
-def _field(form: Any, annotation: Any) -> str | None:
-    name = _wide(raw.FPDFAnnot_GetFormFieldName, form, annotation)
-    value = _wide(raw.FPDFAnnot_GetFormFieldValue, form, annotation)
-    if raw.FPDFAnnot_GetFormFieldType(form, annotation) in _BUTTONS:
-        value = (value or "on") if raw.FPDFAnnot_IsChecked(form, annotation) else ""
-    return f"{name}: {value}" if value.strip() else None
-
-
-def _wide(call: Any, form: Any, annotation: Any) -> str:
-    size = call(form, annotation, None, 0)
-    if size <= 2:  # noqa: PLR2004 - only the closing NUL
+        reading = _read(page, reader)
+    except NotReadError as error:
+        found.unread.append(number)
+        found.reasons[str(error)] = found.reasons.get(str(error), 0) + 1
         return ""
-    buffer = ctypes.create_string_buffer(size)
-    call(form, annotation, ctypes.cast(buffer, ctypes.POINTER(raw.FPDF_WCHAR)), size)
-    return stored(buffer.raw[: size - 2].decode("utf-16-le", "ignore"))
+    if reading.text:
+        found.read[number] = reading
+    else:
+        found.blank.append(number)
+    return reading.text
+
+
+def _read(page: Any, reader: PageReader | None) -> Reading:
+    if reader is None:
+        raise NotReadError(_NO_ENGINE)
+    dpi = reader.rules.dpi
+    return reader.read(lambda: _drawn(page, dpi))
+
+
+def _drawn(page: Any, dpi: int) -> Image.Image:
+    """Return the page as it is printed, in grey; a huge one in a lower resolution. Fields are left out."""
+    pdf_forms.remove_fields(page)
+    area = page.get_width() * page.get_height()
+    scale = min(dpi / _POINTS_PER_INCH, (MAX_PIXELS / max(1.0, area)) ** 0.5)
+    bitmap = page.render(scale=scale, grayscale=True, may_draw_forms=False)
+    try:
+        picture: Image.Image = bitmap.to_pil().convert("L")
+    finally:
+        bitmap.close()
+    return picture
+
+
+def beside(layer: str, recognised: str) -> str:
+    """Return a page's own text, and below it what was recognised and does not stand in it."""
+    known = {_plain(word) for word in layer.split()}
+    more = []
+    for line in recognised.split("\n"):
+        words = [_plain(word) for word in line.split()]
+        words = [word for word in words if word]
+        if not words or sum(word in known for word in words) < _SAME_LINE * len(words):
+            more.append(line)
+    return "\n".join([layer.strip("\n"), *more]).strip("\n")
+
+
+def _plain(word: str) -> str:
+    return "".join(sign for sign in word.casefold() if sign.isalnum())
+
+
+def _meta(document: Any, found: _Findings, reader: PageReader | None) -> dict[str, Any]:
+    count = len(document)
+    meta: dict[str, Any] = {
+        "page_count": count,
+        "coverage": f"{len(found.bare)} of {count} pages without text",
+        "pages_without_text": found.bare,
+        "damaged_pages": found.damaged,
+        "invisible_text_pages": found.invisible,
+        "unreadable_pages": found.unreadable,
+        "partly_readable_pages": found.partly,
+        "ocr_pages": sorted(found.read),
+        "blank_pages": found.blank,
+        "unread_pages": found.unread,
+    }
+    if found.reasons:
+        meta["unread_reasons"] = found.reasons
+    if reader is not None and found.read:
+        meta |= reader.account(found.read)
+    if found.notes:
+        meta["notes"] = found.notes
+    signatures = raw.FPDF_GetSignatureCount(document.raw)
+    if signatures > 0:
+        # Present, and not checked: whether it is valid is not ours to say.
+        meta["signatures"] = signatures
+    return meta | _protection(document)
 
 
 def _members(document: Any) -> Iterator[Member]:

@@ -2,6 +2,9 @@
 
 It reads one JSON line a file from standard input and answers one JSON line: `{}` or the class and text of an error.
 Text and members are written to the folder that the request names. It ends when its input ends.
+
+In between it may ask for the words of a picture, `{"recognise": true}`, having written it to that folder; the next line
+of its input is the answer. So the program that recognises text is its parent's, and it starts none itself.
 """
 
 from __future__ import annotations
@@ -13,15 +16,21 @@ import json
 import os
 import resource
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from PIL import Image
+
 from shared import errors
 from shared.ingest.convert.formats import FORMATS, Conversion
+from shared.ingest.convert.ocr import NotReadError, OcrRules, PageReader
 
 MAX_MEMBERS = 2000
 TEXT_FILE = "text.json"
 MEMBERS_FILE = "members.json"
+PICTURE_FILE = "page.pgm"
+TABLE_FILE = "page.tsv"
 _REFUSED = frozenset(
     {
         "socket.connect", "socket.bind", "socket.getaddrinfo", "socket.gethostbyname", "socket.sendto",
@@ -34,21 +43,40 @@ _REFUSED = frozenset(
 def main() -> None:
     """Serve conversions until standard input ends."""
     limits = json.loads(sys.argv[1])
+    rules = OcrRules(**limits["ocr"]) if limits["ocr"] else None
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
+
+    def say(answer: dict[str, Any]) -> None:
+        answers.write(json.dumps(answer) + "\n")
+        answers.flush()
+
     # Whatever a library prints must not look like an answer.
     os.dup2(2, 1)
     _limit(limits["memory_bytes"], limits["output_bytes"])
     sys.addaudithook(_refuse)
-    for line in sys.stdin:
-        answers.write(json.dumps(_answer(json.loads(line), limits["output_bytes"])) + "\n")
-        answers.flush()
+    while line := sys.stdin.readline():
+        request = json.loads(line)
+        reader = PageReader(rules, _asking(say, Path(request["output"]))) if rules else None
+        say(_answer(request, reader, limits["output_bytes"]))
 
 
-def _answer(request: dict[str, Any], output_bytes: int) -> dict[str, str]:
-    _limit_cpu(request["timeout_s"])
+def _asking(say: Callable[[dict[str, Any]], None], folder: Path) -> Callable[[Image.Image], str]:
+    def ask(picture: Image.Image) -> str:
+        picture.save(folder / PICTURE_FILE, "PPM")
+        say({"recognise": True})
+        answer = json.loads(sys.stdin.readline())
+        if "failed" in answer:
+            raise NotReadError(answer["failed"])
+        return (folder / TABLE_FILE).read_text(encoding="utf-8")
+
+    return ask
+
+
+def _answer(request: dict[str, Any], reader: PageReader | None, output_bytes: int) -> dict[str, str]:
+    _limit_cpu(request["cpu_s"])
     try:
         content = Path(request["input"]).read_bytes()
-        _write(_converted(request["format"], content), Path(request["output"]), output_bytes)
+        _write(_converted(request["format"], content, reader), Path(request["output"]), output_bytes)
     except errors.PermanentError as error:
         return {"error": type(error).__name__, "message": error.message}
     except (MemoryError, RecursionError) as error:
@@ -63,11 +91,12 @@ def _answer(request: dict[str, Any], output_bytes: int) -> dict[str, str]:
     return {}
 
 
-def _converted(format_name: str, content: bytes) -> Conversion:
-    if format_name not in {known.name for known in FORMATS.values()}:
+def _converted(format_name: str, content: bytes, reader: PageReader | None) -> Conversion:
+    chosen = next((known for known in FORMATS.values() if known.name == format_name), None)
+    if chosen is None:
         raise errors.UnsupportedFileError(f"there is no converter {format_name!r}")
     module = importlib.import_module(f"shared.ingest.convert.{format_name}")
-    result = module.convert(content)
+    result = module.convert(content, reader) if chosen.reads_pictures else module.convert(content)
     if not isinstance(result, Conversion):
         raise TypeError(f"{format_name} gave {type(result).__name__}")
     return result
@@ -93,10 +122,10 @@ def _limit(memory_bytes: int, output_bytes: int) -> None:
         resource.setrlimit(resource.RLIMIT_AS, (memory_bytes, memory_bytes))
 
 
-def _limit_cpu(timeout_s: float) -> None:
+def _limit_cpu(cpu_s: float) -> None:
     """End this process by itself when its parent is gone and a parser never comes back."""
     used = resource.getrusage(resource.RUSAGE_SELF)
-    soft = int(used.ru_utime + used.ru_stime + timeout_s) + 5
+    soft = int(used.ru_utime + used.ru_stime + cpu_s) + 5
     resource.setrlimit(resource.RLIMIT_CPU, (soft, resource.getrlimit(resource.RLIMIT_CPU)[1]))
 
 

@@ -14,7 +14,7 @@ from shared.db.engine import reading, recording
 from shared.db.prepared import hot
 from shared.db.tables.content import artifacts
 from shared.errors import LimitExceededError
-from shared.ingest import objects
+from shared.ingest import deletions, objects
 from shared.ingest.contract import Payload, Services, StageInput, StageResult
 from shared.ingest.convert.formats import FORMATS, Format, Member, format_of
 from shared.ingest.objects import MemberRow
@@ -45,6 +45,10 @@ def convert(call: StageInput, services: Services) -> StageResult:
         members = [MemberRow(**row) for row in json.loads(services.store.get(made[MEMBERS_KIND]))]
         with services.engine.begin() as connection:
             objects.register_members(connection, call.row, members)
+    elif call.row.sha256 is not None:
+        # It may have held files before its bytes changed.
+        with services.engine.begin() as connection:
+            deletions.tombstone_members(connection, call.row.id)
     return StageResult({kind + "_key": key for kind, key in made.items() if key})
 
 
@@ -62,7 +66,7 @@ def _earlier(services: Services, sha256: str, chosen: Format) -> dict[str, str] 
 
 def _convert(call: StageInput, services: Services, sha256: str, chosen: Format) -> dict[str, str]:
     content = services.store.get(call.payload.need("original_key"))
-    result = services.converter.convert(chosen.name, content, timeout_s=call.timeout_s)
+    result = services.converter.convert(chosen.name, content, timeout_s=services.settings.ingest.convert_timeout_s)
     made = {ARTIFACT_KIND: result.text.to_json()}
     if result.members:
         made[MEMBERS_KIND] = _stored_members(services, result.members)

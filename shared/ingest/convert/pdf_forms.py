@@ -1,0 +1,122 @@
+"""What a PDF says beside its pages' text: values of form fields, XFA data, and notes that readers have attached."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Iterator
+from typing import Any
+
+from lxml import etree
+from pypdfium2 import raw
+
+from shared.text.normalise import stored
+
+_BUTTONS = frozenset({raw.FPDF_FORMFIELD_CHECKBOX, raw.FPDF_FORMFIELD_RADIOBUTTON})
+_NO_NOTES = frozenset({raw.FPDF_ANNOT_WIDGET, raw.FPDF_ANNOT_LINK, raw.FPDF_ANNOT_POPUP})
+_MAX_ANNOTATIONS = 10_000
+_MAX_XFA_BYTES = 20 * 1024 * 1024
+
+
+def field_lines(document: Any, page: Any) -> Iterator[str]:
+    """Yield "name: value" for every filled field of the page, each once."""
+    if document.formenv is None:
+        return
+    seen: set[str] = set()
+    for annotation, kind in _annotations(page):
+        if kind != raw.FPDF_ANNOT_WIDGET:
+            continue
+        line = _field(document.formenv.raw, annotation)
+        if line and line not in seen:
+            seen.add(line)
+            yield line
+
+
+def notes(page: Any) -> Iterator[dict[str, str | None]]:
+    """Yield what was attached to the page as a note, a mark or a stamp, if it says something."""
+    for annotation, kind in _annotations(page):
+        if kind in _NO_NOTES:
+            continue
+        text = _entry(annotation, b"Contents").strip()
+        if text:
+            yield {
+                "author": _entry(annotation, b"T") or None,
+                "date": _entry(annotation, b"M") or None,
+                "text": text,
+                "shown": "yes" if kind == raw.FPDF_ANNOT_FREETEXT else None,
+            }
+
+
+def remove_fields(page: Any) -> None:
+    """Take the fields off the page in memory, so that a drawing of it does not show their values a second time."""
+    for position in range(min(raw.FPDFPage_GetAnnotCount(page.raw), _MAX_ANNOTATIONS) - 1, -1, -1):
+        annotation = raw.FPDFPage_GetAnnot(page.raw, position)
+        if not annotation:
+            continue
+        kind = raw.FPDFAnnot_GetSubtype(annotation)
+        raw.FPDFPage_CloseAnnot(annotation)
+        if kind == raw.FPDF_ANNOT_WIDGET:
+            raw.FPDFPage_RemoveAnnot(page.raw, position)
+
+
+def xfa_lines(document: Any) -> Iterator[str]:
+    """Yield "name: value" for the data of an XFA form, which no page of the file shows."""
+    for position in range(raw.FPDF_GetXFAPacketCount(document.raw)):
+        size = raw.FPDF_GetXFAPacketName(document.raw, position, None, 0)
+        name = ctypes.create_string_buffer(max(1, size))
+        raw.FPDF_GetXFAPacketName(document.raw, position, name, size)
+        if name.value == b"datasets":
+            yield from _data_lines(_packet(document, position))
+
+
+def _packet(document: Any, position: int) -> bytes:
+    length = ctypes.c_ulong()
+    raw.FPDF_GetXFAPacketContent(document.raw, position, None, 0, length)
+    if not 0 < length.value <= _MAX_XFA_BYTES:
+        return b""
+    buffer = ctypes.create_string_buffer(length.value)
+    raw.FPDF_GetXFAPacketContent(document.raw, position, buffer, length.value, length)
+    return bytes(buffer.raw[: length.value])
+
+
+def _data_lines(content: bytes) -> Iterator[str]:
+    parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False)
+    try:
+        root = etree.fromstring(content, parser)
+    except etree.XMLSyntaxError:
+        return
+    for element in root.iter("{*}*"):
+        value = (element.text or "").strip()
+        if value and len(element) == 0:
+            yield f"{etree.QName(element).localname}: {stored(value)}"
+
+
+def _annotations(page: Any) -> Iterator[tuple[Any, int]]:
+    for position in range(min(raw.FPDFPage_GetAnnotCount(page.raw), _MAX_ANNOTATIONS)):
+        annotation = raw.FPDFPage_GetAnnot(page.raw, position)
+        if not annotation:
+            continue
+        try:
+            yield annotation, raw.FPDFAnnot_GetSubtype(annotation)
+        finally:
+            raw.FPDFPage_CloseAnnot(annotation)
+
+
+def _field(form: Any, annotation: Any) -> str | None:
+    name = _wide(raw.FPDFAnnot_GetFormFieldName, form, annotation)
+    value = _wide(raw.FPDFAnnot_GetFormFieldValue, form, annotation)
+    if raw.FPDFAnnot_GetFormFieldType(form, annotation) in _BUTTONS:
+        value = (value or "on") if raw.FPDFAnnot_IsChecked(form, annotation) else ""
+    return f"{name}: {value}" if value.strip() else None
+
+
+def _entry(annotation: Any, key: bytes) -> str:
+    return _wide(raw.FPDFAnnot_GetStringValue, annotation, key)
+
+
+def _wide(call: Any, first: Any, second: Any) -> str:
+    size = call(first, second, None, 0)
+    if size <= 2:  # noqa: PLR2004 - only the closing NUL
+        return ""
+    buffer = ctypes.create_string_buffer(size)
+    call(first, second, ctypes.cast(buffer, ctypes.POINTER(raw.FPDF_WCHAR)), size)
+    return stored(buffer.raw[: size - 2].decode("utf-16-le", "ignore"))
