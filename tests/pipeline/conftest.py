@@ -1,0 +1,3 @@
+"""The pipeline's fixtures."""
+
+from tests.ingest.conftest import converter, engine, settings, world  # noqa: F401
