@@ -34,7 +34,7 @@ class Bucket:
     def exists(self, key: str) -> bool:
         return key in self.content
 
-    def read(self, key: str, *, max_bytes: int) -> bytes | None:
+    def read(self, key: str, *, max_bytes: int) -> bytes | None:  # noqa: ARG002
         return self.content.get(key)
 
 
@@ -72,7 +72,11 @@ def uploads(engine: sa.Engine) -> Uploads:
 
 def eventbridge(key: str, kind: str = "Object Created", **detail: Any) -> dict[str, Any]:
     thing = {"key": key, "sequencer": "0A1B", **detail.pop("object", {})}
-    return {"detail-type": kind, "source": "aws.s3", "detail": {"bucket": {"name": "eingang"}, "object": thing} | detail}
+    return {
+        "detail-type": kind,
+        "source": "aws.s3",
+        "detail": {"bucket": {"name": "eingang"}, "object": thing} | detail,
+    }
 
 
 def notification(key: str, name: str = "ObjectCreated:Put", **thing: Any) -> dict[str, Any]:
@@ -95,7 +99,9 @@ def test_a_notification_s_key_is_decoded_once_and_eventbridge_s_not_at_all() -> 
         (eventbridge("k"), Change.CREATED),
         (eventbridge("k", "Object Deleted", **{"deletion-type": "Permanently Deleted"}), Change.DELETED),
         (
-            eventbridge("k", "Object Deleted", object={"version-id": "v"}, **{"deletion-type": "Delete Marker Created"}),
+            eventbridge(
+                "k", "Object Deleted", object={"version-id": "v"}, **{"deletion-type": "Delete Marker Created"}
+            ),
             Change.DELETED,
         ),
         (
