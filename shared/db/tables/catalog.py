@@ -139,5 +139,6 @@ document_versions = sa.Table(
     sa.UniqueConstraint("document_id", "sha256"),
     sa.Index("ix_document_versions_document_id", "document_id", postgresql_include=["id", "seq"]),
     sa.Index("ix_document_versions_sha256", "sha256"),
+    sa.Index("ix_document_versions_redline_of", "redline_of", postgresql_where=sa.text("redline_of is not null")),
     sa.Index("ix_document_versions_unindexed", "seq", postgresql_where=sa.text("indexed_at is null")),
 )

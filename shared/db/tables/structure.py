@@ -16,7 +16,7 @@ from shared.types import DecisionKind, RelationKind
 def _observed() -> list[sa.schema.SchemaItem]:
     """Return the columns and the reference to the observation from which a row was read; it goes with that.
 
-    A row with `by_name` was read from the file's name or folder and is for those alone who may cite that file.
+    A row with `by_name` was read from the file's name or its place and is for those alone who may cite that file.
     """
     return [
         sa.Column("version_id", Uuid, nullable=False),

@@ -113,3 +113,10 @@ def upgrade() -> None:
     )
     op.create_index("ix_decisions_from_version_id", "decisions", ["from_version_id"], unique=False)
     op.create_index("ix_decisions_to_version_id", "decisions", ["to_version_id"], unique=False)
+    op.create_index(
+        "ix_document_versions_redline_of",
+        "document_versions",
+        ["redline_of"],
+        unique=False,
+        postgresql_where=sa.text("redline_of is not null"),
+    )
