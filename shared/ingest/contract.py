@@ -40,6 +40,12 @@ class Payload:
     # The list of the files in this one; None when there are none.
     members_key: str | None = None
     facts_key: str | None = None
+    # What was decided about the matter before the content was looked at: by an administrator, for the file around it.
+    assigned: str | None = None
+    # The key of the matter that the object belongs to.
+    matter: str | None = None
+    # The clauses of the text; None when it has none.
+    clauses_key: str | None = None
     document_id: str | None = None
     version_id: str | None = None
 
@@ -96,13 +102,17 @@ class Converter(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Services:
-    """What stages work with; made once by the caller and handed in."""
+    """What stages work with; made once by the caller and handed in.
+
+    `opens_all` off: an object of which the source's listing says that it has not changed is not opened.
+    """
 
     engine: sa.Engine
     store: ObjectStore
     settings: Settings
     source: Source
     converter: Converter
+    opens_all: bool = True
 
 
 @dataclass(frozen=True, slots=True)

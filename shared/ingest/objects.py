@@ -15,7 +15,7 @@ from sqlalchemy.dialects import postgresql as pg
 from shared.access.inheritance import inherit_acl
 from shared.db.tables.sources import source_objects, sources
 from shared.errors import LimitExceededError, MisconfiguredError
-from shared.ingest import deletions
+from shared.ingest import decided, deletions
 from shared.ingest.recordset import recordset
 from shared.sources.base import FoundObject
 from shared.sources.config import SourceConfig
@@ -28,7 +28,7 @@ _LISTED = ("path", "name", "size_bytes", "modified_at", "source_version", "file_
 _MAX_ID_BYTES = 2500
 # Stands in the id of every file in another file, and so in the id of nothing else: a folder that is called like one
 # would share a row with an attachment, and one of the two would have the name, the bytes or the ACL of the other.
-_MEMBER_MARK = re.compile(r"!/\d+/")
+MEMBER_MARK = re.compile(r"!/\d+/")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +36,7 @@ class ObjectRow:
     """A source object as its row says.
 
     `fingerprint` is what the last listing said, `fetched_fingerprint` what it said when the bytes were last read.
+    `manual_place` is the place that an administrator gave it, `parent_place` that of the file around it.
     """
 
     id: SourceObjectId
@@ -49,6 +50,8 @@ class ObjectRow:
     size_bytes: int | None
     fingerprint: str | None
     fetched_fingerprint: str | None
+    manual_place: str | None = None
+    parent_place: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +80,7 @@ def ensure_source(connection: sa.Connection, name: str, config: SourceConfig) ->
 
 def unusable(entry: FoundObject) -> str | None:
     """Return why an object cannot be registered, None if it can."""
-    if _MEMBER_MARK.search(stored(entry.external_id)):
+    if MEMBER_MARK.search(stored(entry.external_id)):
         return 'the path holds "!/" and a number, which stands for a file in another file; rename the folder'
     if _is_too_long(stored(entry.external_id)):
         return f"the path is longer than {_MAX_ID_BYTES} bytes"
@@ -140,9 +143,10 @@ def register_members(connection: sa.Connection, parent: ObjectRow, members: Sequ
         inherit_acl(connection, parent.id)
 
 
-def columns() -> list[sa.Column[Any]]:
+def columns() -> list[sa.ColumnElement[Any]]:
     """Return the columns of an `ObjectRow`, in its order."""
-    return [source_objects.c[name] for name in ObjectRow.__slots__]
+    worked_out = {"manual_place": decided.manual_place, "parent_place": decided.parent_place}
+    return [worked_out[name]() if name in worked_out else source_objects.c[name] for name in ObjectRow.__slots__]
 
 
 def has_children() -> sa.ColumnElement[bool]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from shared.ingest.contract import Payload, Retry, Stage
+from shared.ingest.stages.classify_matter import classify_matter
 from shared.ingest.stages.convert import convert
 from shared.ingest.stages.convert import producer as converter_of
 from shared.ingest.stages.extract_metadata import extract_metadata
@@ -14,7 +15,7 @@ from shared.ingest.stages.relate import relate
 from shared.ontology.tree import load_ontology
 from shared.settings import Settings
 
-_FETCH, _METADATA, _RELATE, _INDEX = "1", "2", "2", "3"
+_FETCH, _METADATA, _MATTER, _RELATE, _INDEX = "1", "2", "1", "2", "3"
 _STAGE_TIMEOUT_S = 60.0
 
 
@@ -42,14 +43,29 @@ def stages(settings: Settings) -> tuple[Stage, ...]:
             retry,
         ),
         Stage(
-            "relate",
-            relate,
-            _always(f"{_RELATE}/{profiles}"),
-            ("sha256", "text_key", "facts_key", "place"),
+            "classify_matter",
+            classify_matter,
+            _always(_MATTER),
+            ("facts_key", "place", "assigned"),
             _STAGE_TIMEOUT_S,
             retry,
         ),
-        Stage("index", index, _always(f"{_INDEX}/{cut}"), ("text_key", "clauses_key", "version_id"), _STAGE_TIMEOUT_S, retry),
+        Stage(
+            "relate",
+            relate,
+            _always(f"{_RELATE}/{profiles}"),
+            ("sha256", "text_key", "facts_key", "place", "matter"),
+            _STAGE_TIMEOUT_S,
+            retry,
+        ),
+        Stage(
+            "index",
+            index,
+            _always(f"{_INDEX}/{cut}"),
+            ("text_key", "clauses_key", "version_id"),
+            _STAGE_TIMEOUT_S,
+            retry,
+        ),
     )
 
 

@@ -15,15 +15,19 @@ from shared.errors import EmptyFileError, LimitExceededError
 from shared.ingest import places
 from shared.ingest.contract import Services, StageInput, StageResult
 from shared.ingest.convert.kind import kind_of
+from shared.ingest.objects import ObjectRow
 from shared.providers.storage import original_key
 
-_DESCRIBED = ("sha256", "size_bytes", "mime")
+_DESCRIBED = ("sha256", "size_bytes", "mime", "fetched_fingerprint")
 _PIECE_BYTES = 1024 * 1024
 
 
 def fetch(call: StageInput, services: Services) -> StageResult:
     """Store the original and say what it is; the object's row gets hash, size and kind."""
     row = call.row
+    place = f"{places.fingerprint(places.by_path(services.source.config, row).keys)}:{row.path}"
+    if row.sha256 is not None and row.mime is not None and not services.opens_all and _is_unchanged(row, services):
+        return _found(row, row.sha256, row.mime, place, size_bytes=row.size_bytes)
     if row.parent_id is not None and row.sha256 is not None:
         # The conversion of the file around it has stored the bytes.
         content, sha256 = services.store.get(original_key(row.sha256)), row.sha256
@@ -34,16 +38,27 @@ def fetch(call: StageInput, services: Services) -> StageResult:
     key = original_key(sha256)
     if not services.store.exists(key):
         services.store.put(key, content)
-    if (row.sha256, row.mime) != (sha256, mime) or row.size_bytes != len(content):
+    read = (sha256, len(content), mime, row.fingerprint)
+    if (row.sha256, row.size_bytes, row.mime, row.fetched_fingerprint) != read:
+        new = {f"new_{name}": value for name, value in zip(_DESCRIBED, read, strict=True)}
         with recording(services.engine) as connection:
-            connection.execute(
-                _describe(),
-                {"object_id": row.id, "new_sha256": sha256, "new_size_bytes": len(content), "new_mime": mime},
-            )
-    place = places.fingerprint(services.source.config.place_of(row.path))
-    if not content:
+            connection.execute(_describe(), {"object_id": row.id, **new})
+    return _found(row, sha256, mime, place, size_bytes=len(content))
+
+
+def _is_unchanged(row: ObjectRow, services: Services) -> bool:
+    """Return whether the listing says that the bytes are those that were read last, and they are still stored."""
+    is_listed = row.fingerprint is not None and row.fingerprint == row.fetched_fingerprint
+    return is_listed and row.sha256 is not None and services.store.exists(original_key(row.sha256))
+
+
+def _found(row: ObjectRow, sha256: str, mime: str, place: str, *, size_bytes: int | None) -> StageResult:
+    if not size_bytes:
         raise EmptyFileError("the file is empty")
-    return StageResult({"sha256": sha256, "mime": mime, "original_key": key, "place": f"{place}:{row.path}"})
+    found = {"sha256": sha256, "mime": mime, "original_key": original_key(sha256), "place": place}
+    if row.manual_place is not None or row.parent_place is not None:
+        found["assigned"] = f"{row.manual_place}:{row.parent_place}"
+    return StageResult(found)
 
 
 @cache

@@ -27,11 +27,13 @@ from shared.ingest.families import Link, position_of
 from shared.ingest.locks import lock_documents
 from shared.ingest.metadata.names import stem_key
 from shared.ingest.metadata.read import read_both
+from shared.ingest.places import PlaceKeys
 from shared.ingest.stages import version_rows
 from shared.ingest.stages.document_facts import profile_of, refresh_document
 from shared.ingest.stages.profile import text_of_bytes
 from shared.ingest.stages.situation import Shown, Situation, look
 from shared.ingest.stages.version_rows import ChainVersion, NewVersion
+from shared.ontology.tree import load_ontology
 from shared.text.converted import ConvertedText
 from shared.types import DocumentId, VersionId, VersionStatus
 
@@ -41,7 +43,7 @@ NEW, CHANGED, COPY, SAME = "new", "changed", "copy", "same"
 def relate(call: StageInput, services: Services) -> StageResult:
     """Write the version and its observation, and say whether it is new, changed, a copy or the same as before."""
     reading = Reading.from_json(services.store.get(call.payload.need("facts_key")))
-    place = services.source.config.place_of(call.row.path)
+    place = PlaceKeys(places.by_path(services.source.config, call.row).project, call.payload.matter)
     held = {places.fingerprint(place)}
 
     def work(connection: sa.Connection) -> StageResult | set[str]:
@@ -165,8 +167,14 @@ class _Decision:
                 number=None,
                 named_by=None,
             )
-        limit = self._services.settings.ingest.max_identifier_chars
-        return read_both(text, name=self._row.name, mime=version.mime, max_identifier_chars=limit).content
+        settings = self._services.settings
+        return read_both(
+            text,
+            name=self._row.name,
+            mime=version.mime,
+            max_identifier_chars=settings.ingest.max_identifier_chars,
+            ontology=load_ontology(settings.ontology.path),
+        ).content
 
     def _refresh(
         self,

@@ -18,9 +18,8 @@ from shared.ingest import places
 from shared.ingest.facts import UNKNOWN_NAME
 from shared.ingest.metadata.names import stem_key
 from shared.ingest.objects import ObjectRow
-from shared.ingest.places import PlaceIds
+from shared.ingest.places import PlaceIds, PlaceKeys
 from shared.ingest.stages.profile import MatterNames
-from shared.sources.config import Place
 from shared.types import DocumentId, MatterId, ProjectId, SourceObjectId, VersionId
 
 
@@ -71,13 +70,13 @@ class Situation:
         return next(iter([*own, *self.same_bytes]), None)
 
 
-def look(connection: sa.Connection, row: ObjectRow, place: Place, sha256: str) -> Situation:
+def look(connection: sa.Connection, row: ObjectRow, place: PlaceKeys, sha256: str) -> Situation:
     """Return the situation of an object whose bytes have this hash."""
     parameters = {
         "object_id": row.id,
         "sha256": sha256,
-        "project_key": place.project.key if place.project else None,
-        "matter_key": place.matter.key if place.matter else None,
+        "project_key": place.project,
+        "matter_key": place.matter,
     }
     found = connection.execute(_situation(), parameters).one()
     for key, id_ in (("project_key", found.project_id), ("matter_key", found.matter_id)):
