@@ -172,7 +172,7 @@ def test_a_signature_is_noted_and_no_attachment() -> None:
         "--b\nContent-Type: application/pkcs7-signature; name=smime.p7s\n\nabc\n--b--\n"
     )
     found = eml.convert(raw.encode())
-    assert (found.text.meta["signed"], found.members) == (True, ())
+    assert (found.text.meta["signed"], found.members) == ("present, not checked", ())
 
 
 def test_parts_of_a_built_text_have_exact_spans() -> None:

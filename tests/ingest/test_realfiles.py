@@ -56,6 +56,10 @@ HOLDS = {
     "F60": ["Subject: Säying Hello", "body"],
     "F61": ["This is a test-email with an invalid date format."],
     "F62": ["This is a test of inline"],
+    "F65": ["text"],
+    "F66": ["Subject: Subject öäü Subject", "Body öäü Body"],
+    "F68": ["Subject: test email", "Test email with 1 msg attachment, 1 pdf"],
+    "F70": ["These are five files.", "Five files from Hell!"],
     "F79": ["Übersicht"],
     "F80": ["This is a sample text"],
     "F82": ["Jahresabschluss zum Geschäftsjahr vom 01.01.2020 bis zum 31.12.2020"],
@@ -67,16 +71,14 @@ MEMBERS = {
     "F53": ["factur-x.xml"],
     "F58": ["ForwardedMessage.eml"],
     "F62": ["t.txt"],
+    "F68": ["Test Attachment.msg", "smbprn.00009008.KdcPjl.pdf"],
+    "F70": ["quick.doc", "quick.html", "quick.pdf", "quick.txt", "quick.xml"],
 }
-TITLES = {"F60": "Säying Hello", "F80": "Title", "F12": "Document with Comments"}
+TITLES = {"F60": "Säying Hello", "F66": "Subject öäü Subject", "F80": "Title", "F12": "Document with Comments"}
 # Of the rest: the error, and the words that its reason must hold.
 REASONS: dict[str, tuple[type[PermanentError], str]] = {
     "F23": (EncryptedFileError, "password"),
     "F25": (UnreadableFileError, "no whole ZIP package"),
-    "F65": (UnsupportedFileError, "application/pkcs7-mime"),
-    "F66": (UnsupportedFileError, "application/vnd.ms-outlook"),
-    "F68": (UnsupportedFileError, "application/vnd.ms-outlook"),
-    "F70": (UnsupportedFileError, "application/vnd.ms-tnef"),
     "F71": (UnsupportedFileError, "application/zip"),
     "F74": (UnsupportedFileError, "application/zip"),
     "F75": (UnsupportedFileError, "application/zip"),
@@ -175,6 +177,17 @@ def test_an_invisible_text_layer_is_flagged(converted) -> None:
 def test_a_mail_without_a_date_that_can_be_read_has_none_and_keeps_what_was_written(converted) -> None:
     when = facts_of(converted, "F61").doc_date
     assert (when.day, when.precision, when.raw) == (None, None, "INVALID-DATE-FORMAT")
+
+
+def test_a_message_in_a_message_is_a_message_with_its_own_text(converted, converter: ConversionProcess) -> None:
+    member = converted("F68").members[0]
+    assert kind_of(member.content, member.name) == "application/vnd.ms-outlook"
+    inner = converter.convert("msg", member.content, timeout_s=60)
+    assert (inner.text.meta["subject"], inner.text.text[-14:]) == ("Test Attachment", "Blah blah blah")
+
+
+def test_a_signature_is_noted_and_not_judged(converted) -> None:
+    assert converted("F65").text.meta["signed"] == "present, not checked"
 
 
 def test_an_invoice_has_its_number_whole_and_its_date(converted) -> None:

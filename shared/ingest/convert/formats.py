@@ -4,16 +4,45 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from shared.errors import EncryptedFileError, UnsupportedFileError
+from shared.errors import EncryptedFileError, PermanentError, UnsupportedFileError
 from shared.text.converted import ConvertedText
 
 
 @dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why a file that lies in another cannot be had: the class of the permanent error, and its words."""
+
+    error: str
+    reason: str
+
+    @classmethod
+    def of(cls, error: PermanentError) -> Refusal:
+        """Return an error as a value."""
+        return cls(type(error).__name__, error.message)
+
+
+@dataclass(frozen=True, slots=True)
 class Member:
-    """A file taken out of another: an attachment, an embedded file."""
+    """A file taken out of another: an attachment, an embedded file.
+
+    `folder` is its place in an archive, `raw_name` the bytes of folder and name where reading them took a guess. One
+    that is `refused` has no content, and still is a file that someone looks for.
+    """
 
     name: str
-    content: bytes
+    content: bytes | None
+    folder: str = ""
+    raw_name: bytes | None = None
+    refused: Refusal | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What may be taken out of one file: so many files, and so many bytes in one of them and in all."""
+
+    members: int
+    member_bytes: int
+    output_bytes: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +61,8 @@ class Format:
     version: str
     # Whether it has pictures of pages read: its `convert` takes a `PageReader` as well.
     reads_pictures: bool = False
+    # Whether it unpacks others' files: its `convert` takes the `Limits` as well.
+    unpacks: bool = False
 
     @property
     def producer(self) -> str:
@@ -44,9 +75,13 @@ _HTML = Format("html", "1")
 _PDF = Format("pdf", "2", reads_pictures=True)
 _IMAGE = Format("image", "1", reads_pictures=True)
 _DOCX = Format("docx", "1")
-_EML = Format("eml", "1")
+_EML = Format("eml", "2")
 _JSON = Format("json_text", "1")
+_ZIP = Format("archive", "1", unpacks=True)
 _RTF = Format("rtf", "1")
+_MSG = Format("msg", "1")
+_TNEF = Format("tnef", "1")
+_CMS = Format("cms", "1")
 
 DOCX = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
 DOCM = "application/vnd.ms-word.document.macroenabled.12"
@@ -71,6 +106,10 @@ FORMATS = {
     "message/rfc822": _EML,
     "application/json": _JSON,
     "application/rtf": _RTF,
+    "application/zip": _ZIP,
+    "application/vnd.ms-outlook": _MSG,
+    "application/vnd.ms-tnef": _TNEF,
+    "application/pkcs7-mime": _CMS,
 }
 
 
