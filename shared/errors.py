@@ -143,3 +143,7 @@ class LimitExceededError(PermanentError):
 
 class EmptyFileError(PermanentError):
     """The file holds no bytes."""
+
+
+class WorkerLostError(PermanentError):
+    """Workers died while they were at the file."""

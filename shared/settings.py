@@ -126,6 +126,12 @@ class Embedding(_Section):
     send_dimensions: bool
 
 
+class Ontology(_Section):
+    """The tree of document and clause types: `path` names a firm's own file, null is the built-in tree."""
+
+    path: str | None
+
+
 class Llm(_Section):
     """The language model that refines what rules read of a document; `rules` asks none."""
 
@@ -153,8 +159,12 @@ class Ingest(_Section):
     """Limits and retries of the pipeline."""
 
     max_file_bytes: int = Field(ge=1)
+    # Files in one file, and in the files in it. A data room of 5,000 is real; each costs a conversion, so an archive of
+    # archives must end somewhere.
+    max_members: int = Field(ge=1)
     max_tries: int = Field(ge=1)
     backoff_base_s: float = Field(ge=0)
+    claim_timeout_s: float = Field(gt=0)
     convert_timeout_s: float = Field(gt=0)
     convert_memory_bytes: int = Field(ge=1)
     # Text recognition: languages as the engine names them, joined by "+"; `ocr_timeout_s` is for a file in one try and
@@ -185,6 +195,7 @@ class Settings(_Section):
     opensearch: OpenSearch
     embedding: Embedding
     llm: Llm
+    ontology: Ontology
     storage: Storage
     ingest: Ingest
     audit: Audit

@@ -6,8 +6,10 @@ import heapq
 import logging
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from itertools import islice
+from uuid import uuid4
 
 import sqlalchemy as sa
 
@@ -18,6 +20,7 @@ from shared.errors import (
     KnowledgeIndexError,
     MisconfiguredError,
     TransientError,
+    WorkerLostError,
 )
 from shared.ingest import objects, state
 from shared.ingest.contract import Payload, Services, Stage, StageInput
@@ -30,6 +33,7 @@ from shared.types import SourceObjectId
 _LOG = logging.getLogger(__name__)
 # What is wrong with the installation is wrong for every object: the run ends instead of quarantining them all.
 _FATAL = (MisconfiguredError, EmbeddingWidthError, IndexMappingError)
+_RETRY_HINT = "look at it, then: ki quarantine retry"
 _BUSY_WAIT_S = 0.5
 _BUSY_TRIES = 240
 _NOTES = {"new": Outcome.NEW, "changed": Outcome.CHANGED, "copy": Outcome.COPY, "same": Outcome.REFRESHED}
@@ -40,15 +44,78 @@ class Later:
     """The object is not finished: it is tried again after a wait."""
 
     wait_s: float
-    busy: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """The object is finished for this run; `holds_files` when files were taken out of it."""
+    """The object is finished for now, for good if there is an outcome; `children` are the files in it."""
 
-    outcome: FileOutcome
-    holds_files: bool
+    outcome: FileOutcome | None
+    children: Sequence[SourceObjectId]
+
+
+class _Work:
+    """The objects of a run, taken from their source as they are needed: a hundred thousand are never held."""
+
+    def __init__(self, object_ids: Iterable[SourceObjectId]) -> None:
+        self._source = iter(object_ids)
+        self._ahead: deque[SourceObjectId] = deque()
+        self._last: deque[SourceObjectId] = deque()
+        self._delayed: list[tuple[datetime, str, SourceObjectId]] = []
+        self._busy: dict[SourceObjectId, int] = {}
+        self._left_for_last: set[SourceObjectId] = set()
+        self._current: SourceObjectId | None = None
+
+    def due(self) -> datetime | None:
+        """Return when the first of the delayed objects is due."""
+        return self._delayed[0][0] if self._delayed else None
+
+    def holds_more(self) -> bool:
+        """Return whether there is an object that need not wait."""
+        if not self._ahead:
+            self._ahead.extend(islice(self._source, 1))
+        return bool(self._ahead or self._last)
+
+    def take(self) -> SourceObjectId | None:
+        """Return the next object that need not wait, None if there is none."""
+        if not self.holds_more():
+            return None
+        self._current = self._ahead.popleft() if self._ahead else self._last.popleft()
+        return self._current
+
+    def take_delayed(self) -> SourceObjectId:
+        """Return the delayed object that is due first."""
+        self._current = heapq.heappop(self._delayed)[2]
+        return self._current
+
+    def later(self, object_id: SourceObjectId, due: datetime) -> None:
+        """Take the object up again at `due`."""
+        heapq.heappush(self._delayed, (due, str(object_id), object_id))
+        self._current = None
+
+    def again(self) -> None:
+        """Take up the object again that could not be finished."""
+        if self._current is not None:
+            self._ahead.appendleft(self._current)
+            self._current = None
+
+    def done(self, children: Sequence[SourceObjectId]) -> None:
+        """Go on with the files in the object that is finished."""
+        self._current = None
+        self._ahead.extendleft(reversed(children))
+
+    def count_busy(self, object_id: SourceObjectId) -> int:
+        """Return how often the object has been found in other hands, this time included."""
+        self._busy[object_id] = self._busy.get(object_id, 0) + 1
+        return self._busy[object_id]
+
+    def leave_for_last(self, object_id: SourceObjectId) -> bool:
+        """Put the object behind all others, once; return whether that was done now."""
+        if object_id in self._left_for_last:
+            return False
+        self._left_for_last.add(object_id)
+        self._last.append(object_id)
+        return True
 
 
 class Runner:
@@ -66,54 +133,97 @@ class Runner:
         self._stages = stages
         self._now = now
         self._wait = wait
+        self._patience = stages[0].retry
+        # Another runner's claim on an object that nobody holds is that of a worker that died.
+        self._name = uuid4().hex
 
     def run(self, object_ids: Iterable[SourceObjectId]) -> Iterator[FileOutcome]:
         """Yield one outcome an object, and one for each file found in it.
 
-        An object that waits for its next try lets the others go first.
+        An object that waits for its next try lets the others go first, and one at which a worker has died lets all.
+        While the database is away the run waits, as long as a stage would be tried.
         """
-        queue = deque(object_ids)
-        delayed: list[tuple[datetime, str, SourceObjectId]] = []
-        busy: dict[SourceObjectId, int] = {}
-        engine = self._services.engine
-        with engine.connect() as plain:
-            locks = plain.execution_options(isolation_level="AUTOCOMMIT")
-            while queue or delayed:
-                while delayed and (not queue or delayed[0][0] <= self._now()):
-                    due, _, object_id = heapq.heappop(delayed)
-                    left = (due - self._now()).total_seconds()
-                    if left > 0:
-                        self._wait(left)
-                    queue.appendleft(object_id)
-                object_id = queue.popleft()
-                result = self._locked(locks, object_id)
-                if isinstance(result, Later):
-                    if result.busy:
-                        busy[object_id] = busy.get(object_id, 0) + 1
-                        if busy[object_id] >= _BUSY_TRIES:
-                            with reading(engine) as connection:
-                                row = state.load(connection, object_id).row
-                            yield _outcome(row, Outcome.BUSY, reason="another worker is at it")
+        work = _Work(object_ids)
+        away = 0
+        while True:
+            try:
+                with self._services.engine.connect() as plain:
+                    locks = plain.execution_options(isolation_level="AUTOCOMMIT")
+                    while (object_id := self._next(work)) is not None:
+                        result = self._locked(locks, object_id, work)
+                        away = 0
+                        if isinstance(result, Later):
+                            work.later(object_id, self._now() + timedelta(seconds=result.wait_s))
                             continue
-                    heapq.heappush(delayed, (self._now() + timedelta(seconds=result.wait_s), str(object_id), object_id))
-                    continue
-                yield result.outcome
-                if result.holds_files:
-                    with reading(engine) as connection:
-                        queue.extendleft(reversed(objects.children(connection, object_id)))
+                        work.done(result.children)
+                        if result.outcome is not None:
+                            yield result.outcome
+            except TransientError as error:
+                away += 1
+                if away >= self._patience.max_tries:
+                    raise
+                _LOG.warning("ingest_waits", extra={"error": type(error).__name__, "tries": away})
+                work.again()
+                self._wait(self._patience.wait_s(failed_tries=away))
+            else:
+                return
 
-    def _locked(self, locks: sa.Connection, object_id: SourceObjectId) -> Finished | Later:
+    def _next(self, work: _Work) -> SourceObjectId | None:
+        """Return the next object, once its time has come; None when there is none left."""
+        due = work.due()
+        if due is not None:
+            left = (due - self._now()).total_seconds()
+            if left <= 0 or not work.holds_more():
+                if left > 0:
+                    self._wait(left)
+                return work.take_delayed()
+        return work.take()
+
+    def _locked(self, locks: sa.Connection, object_id: SourceObjectId, work: _Work) -> Finished | Later:
         with object_lock(locks, object_id) as held:
-            return self._process(object_id) if held else Later(_BUSY_WAIT_S, busy=True)
+            with reading(self._services.engine) as connection:
+                known = state.load(connection, object_id)
+            claim = known.claim
+            if not held and not self._is_stale(claim):
+                if work.count_busy(object_id) < _BUSY_TRIES:
+                    return Later(_BUSY_WAIT_S)
+                return Finished(_outcome(known.row, Outcome.BUSY, reason="another worker is at it"), [])
+            if claim is not None and claim.claimed_by != self._name and work.leave_for_last(object_id):
+                return Finished(None, [])
+            try:
+                return self._process(known)
+            except BaseException:
+                self._release(object_id)
+                raise
 
-    def _process(self, object_id: SourceObjectId) -> Finished | Later:
-        with reading(self._services.engine) as connection:
-            known = state.load(connection, object_id)
+    def _is_stale(self, claim: StateRow | None) -> bool:
+        """Return whether whoever holds the object has held it for longer than any stage may take.
+
+        Two workers at one object do no harm; one that hangs must not keep it.
+        """
+        if claim is None or claim.claimed_at is None:
+            return False
+        limit = timedelta(seconds=self._services.settings.ingest.claim_timeout_s)
+        return self._now() - claim.claimed_at > limit
+
+    def _release(self, object_id: SourceObjectId) -> None:
+        try:
+            with recording(self._services.engine) as connection:
+                state.release(connection, object_id, claimed_by=self._name)
+        except TransientError:
+            # The claim stays and counts as one worker that did not come back.
+            _LOG.warning("claim_not_released", extra={"object_id": str(object_id)})
+
+    def _process(self, known: Known) -> Finished | Later:
         result = self._through_stages(known)
         if isinstance(result, Later):
             return result
         outcome, payload = result
-        return Finished(outcome, holds_files=known.has_children or payload.members_key is not None)
+        children: list[SourceObjectId] = []
+        if known.has_children or payload.members_key is not None:
+            with reading(self._services.engine) as connection:
+                children = objects.children(connection, known.row.id)
+        return Finished(outcome, children)
 
     def _through_stages(self, known: Known) -> tuple[FileOutcome, Payload] | Later:
         object_id = known.row.id
@@ -121,6 +231,7 @@ class Runner:
         notes: dict[str, str | None] = {}
         # Written together at the end: stages are safe to call twice, so a worker killed before loses nothing but time.
         done: list[StateRow] = []
+        is_claimed = False
         for stage in self._stages:
             producer, basis = stage.producer(payload), stage.input_sha256(payload)
             row = known.stages.get(stage.name)
@@ -132,6 +243,11 @@ class Runner:
             if row is not None and not stage.always and row.status == "failed" and row.next_try_at is None:
                 self._write(object_id, done)
                 return _outcome(known.row, Outcome.QUARANTINED, error=row.error, reason=row.reason), payload
+            if not stage.always and not is_claimed:
+                lost = self._claim(known, stage, payload, done)
+                if lost is not None:
+                    return lost, payload
+                is_claimed = True
             try:
                 result = stage.run(StageInput(payload, known.row, stage.timeout_s), self._services)
                 after = payload.with_result(result.found)
@@ -148,6 +264,26 @@ class Runner:
         mended = any(row.status != "done" for row in known.stages.values())
         self._write(object_id, done, mended=mended)
         return self._outcome(known.row, payload, notes), payload
+
+    def _claim(self, known: Known, stage: Stage, payload: Payload, done: Sequence[StateRow]) -> FileOutcome | None:
+        """Mark that this worker is at the object from this stage on; return why not if too many have died there."""
+        before = known.claim
+        died = 0
+        if before is not None:
+            died = before.attempts + (before.claimed_by != self._name)
+        if died >= stage.retry.max_tries:
+            error = WorkerLostError(f"{died} workers were lost while they were at the file; {_RETRY_HINT}")
+            outcome = self._failed(stage, StageInput(payload, known.row, stage.timeout_s), None, error, done)
+            assert isinstance(outcome, FileOutcome)
+            return outcome
+        claim = self._row(stage, payload, "running", attempts=died, claimed_at=self._now(), claimed_by=self._name)
+        # A claim that another worker left at an earlier stage must not count again.
+        rows = [claim]
+        if before is not None and before.stage != stage.name:
+            rows.append(replace(before, status="pending", attempts=0, claimed_at=None, claimed_by=None))
+        with recording(self._services.engine) as connection:
+            state.write(connection, known.row.id, rows)
+        return None
 
     def _failed(
         self,
@@ -211,6 +347,8 @@ class Runner:
         next_try_at: datetime | None = None,
         error: str | None = None,
         reason: str | None = None,
+        claimed_at: datetime | None = None,
+        claimed_by: str | None = None,
     ) -> StateRow:
         return StateRow(
             stage=stage.name,
@@ -222,6 +360,8 @@ class Runner:
             next_try_at=next_try_at,
             error=error,
             reason=reason,
+            claimed_at=claimed_at,
+            claimed_by=claimed_by,
         )
 
     def _outcome(self, row: ObjectRow, payload: Payload, notes: dict[str, str | None]) -> FileOutcome:

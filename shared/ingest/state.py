@@ -26,7 +26,11 @@ _MAX_REASON_CHARS = 1000
 
 @dataclass(frozen=True, slots=True)
 class StateRow:
-    """One object at one stage."""
+    """One object at one stage.
+
+    A `running` row is a claim: since `claimed_at` a worker is at the object, at this stage or beyond. `attempts` of a
+    claim says how many workers before did not come back.
+    """
 
     stage: str
     producer_version: str
@@ -37,6 +41,8 @@ class StateRow:
     next_try_at: datetime | None
     error: str | None
     reason: str | None
+    claimed_at: datetime | None = None
+    claimed_by: str | None = None
 
     def stands_for(self, *, producer_version: str, input_sha256: str) -> bool:
         """Return whether the row is about this very work."""
@@ -50,6 +56,11 @@ class Known:
     row: ObjectRow
     stages: Mapping[str, StateRow]
     has_children: bool
+
+    @property
+    def claim(self) -> StateRow | None:
+        """The claim of a worker that is at the object, or that died there."""
+        return next((row for row in self.stages.values() if row.status == "running"), None)
 
 
 def load(connection: sa.Connection, object_id: SourceObjectId) -> Known:
@@ -83,6 +94,7 @@ def write(connection: sa.Connection, object_id: SourceObjectId, rows: Sequence[S
             "source_object_id": str(object_id),
             "result": dict(row.result),
             "next_try_at": row.next_try_at.isoformat() if row.next_try_at else None,
+            "claimed_at": row.claimed_at.isoformat() if row.claimed_at else None,
             "reason": short(row.reason),
         }
         for row in rows
@@ -103,6 +115,13 @@ def _write() -> sa.Insert:
             set_={**changed, "updated_at": sa.func.now()},
         )
     )
+
+
+def release(connection: sa.Connection, object_id: SourceObjectId, *, claimed_by: str) -> None:
+    """Take back this worker's claim on the object, if there is one."""
+    ours = sa.and_(ingest_state.c.source_object_id == object_id, ingest_state.c.claimed_by == claimed_by)
+    free = {"status": "pending", "claimed_at": None, "claimed_by": None, "attempts": 0}
+    connection.execute(sa.update(ingest_state).where(ours, ingest_state.c.status == "running").values(free))
 
 
 def forget(connection: sa.Connection, object_id: SourceObjectId) -> None:
