@@ -13,26 +13,18 @@ from uuid import uuid4
 
 import sqlalchemy as sa
 
-from shared.db.engine import reading, recording, sqlstate
-from shared.errors import (
-    EmbeddingWidthError,
-    IndexMappingError,
-    KnowledgeIndexError,
-    MisconfiguredError,
-    TransientError,
-    WorkerLostError,
-)
+from shared.db.engine import reading, recording
+from shared.errors import TransientError, WorkerLostError
 from shared.ingest import objects, state
-from shared.ingest.contract import Payload, Services, Stage, StageInput
+from shared.ingest.contract import Payload, Services, Stage
 from shared.ingest.locks import object_lock
 from shared.ingest.objects import ObjectRow
 from shared.ingest.report import FileOutcome, Outcome
+from shared.ingest.stage_call import Stopped, call_stage, settled, stop, write_stop
 from shared.ingest.state import Known, StateRow
 from shared.types import SourceObjectId
 
 _LOG = logging.getLogger(__name__)
-# What is wrong with the installation is wrong for every object: the run ends instead of quarantining them all.
-_FATAL = (MisconfiguredError, EmbeddingWidthError, IndexMappingError)
 _RETRY_HINT = "look at it, then: ki quarantine retry"
 _BUSY_WAIT_S = 0.5
 _BUSY_TRIES = 240
@@ -233,39 +225,25 @@ class Runner:
         done: list[StateRow] = []
         is_claimed = False
         for stage in self._stages:
-            producer, basis = stage.producer(payload), stage.input_sha256(payload)
-            row = known.stages.get(stage.name)
-            if row is not None and not row.stands_for(producer_version=producer, input_sha256=basis):
-                row = None
-            if row is not None and not stage.always and row.status == "done":
-                payload = payload.with_result(row.result)
-                continue
-            if row is not None and not stage.always and row.status == "failed" and row.next_try_at is None:
-                self._write(object_id, done)
-                return _outcome(known.row, Outcome.QUARANTINED, error=row.error, reason=row.reason), payload
-            if not stage.always and not is_claimed:
-                lost = self._claim(known, stage, payload, done)
-                if lost is not None:
-                    return lost, payload
+            result = settled(stage, known, payload)
+            if result is None and not stage.always and not is_claimed:
+                result = self._claim(known, stage, payload)
                 is_claimed = True
-            try:
-                result = stage.run(StageInput(payload, known.row, stage.timeout_s), self._services)
-                after = payload.with_result(result.found)
-            except _FATAL:
-                raise
-            except Exception as error:  # noqa: BLE001 - whatever one file does, the others go on
-                outcome = self._failed(stage, StageInput(payload, known.row, stage.timeout_s), row, error, done)
-                return outcome if isinstance(outcome, Later) else (outcome, payload)
-            finished = self._row(stage, payload, "done", result=dict(result.found))
-            if row is None or row.status != "done" or row.result != finished.result:
-                done.append(finished)
-            payload, notes[stage.name] = after, result.note
+            if result is None:
+                result = call_stage(stage, known, payload, self._services, now=self._now)
+            if isinstance(result, Stopped):
+                return self._stopped(known, payload, result, done)
+            if result.row is not None:
+                done.append(result.row)
+            if result.ran:
+                notes[stage.name] = result.note
+            payload = result.payload
         # Only an object that stopped before has something in quarantine, and then a state that says so.
         mended = any(row.status != "done" for row in known.stages.values())
         self._write(object_id, done, mended=mended)
         return self._outcome(known.row, payload, notes), payload
 
-    def _claim(self, known: Known, stage: Stage, payload: Payload, done: Sequence[StateRow]) -> FileOutcome | None:
+    def _claim(self, known: Known, stage: Stage, payload: Payload) -> Stopped | None:
         """Mark that this worker is at the object from this stage on; return why not if too many have died there."""
         before = known.claim
         died = 0
@@ -273,10 +251,20 @@ class Runner:
             died = before.attempts + (before.claimed_by != self._name)
         if died >= stage.retry.max_tries:
             error = WorkerLostError(f"{died} workers were lost while they were at the file; {_RETRY_HINT}")
-            outcome = self._failed(stage, StageInput(payload, known.row, stage.timeout_s), None, error, done)
-            assert isinstance(outcome, FileOutcome)
-            return outcome
-        claim = self._row(stage, payload, "running", attempts=died, claimed_at=self._now(), claimed_by=self._name)
+            return stop(stage, known, payload, error, now=self._now())
+        claim = StateRow(
+            stage.name,
+            stage.producer(payload),
+            stage.input_sha256(payload),
+            "running",
+            {},
+            died,
+            None,
+            None,
+            None,
+            claimed_at=self._now(),
+            claimed_by=self._name,
+        )
         # A claim that another worker left at an earlier stage must not count again.
         rows = [claim]
         if before is not None and before.stage != stage.name:
@@ -285,45 +273,18 @@ class Runner:
             state.write(connection, known.row.id, rows)
         return None
 
-    def _failed(
-        self,
-        stage: Stage,
-        call: StageInput,
-        row: StateRow | None,
-        error: Exception,
-        done: Sequence[StateRow],
-    ) -> FileOutcome | Later:
-        payload = call.payload
-        # A failure left by an earlier run was final then; this run has its own tries.
-        before = row.attempts if row is not None and row.status == "pending" else 0
-        tries = before + 1
-        wait_s = stage.retry.wait_s(failed_tries=tries)
-        transient = _may_pass(error)
-        again = transient and tries < stage.retry.max_tries
-        name, reason = type(error).__name__, _reason(error)
-        foreseen = isinstance(error, KnowledgeIndexError)
-        _LOG.log(
-            logging.INFO if foreseen else logging.ERROR,
-            "stage failed",
-            extra={"stage": stage.name, "object_id": str(payload.object_id), "error": name, "tries": tries},
-            exc_info=None if foreseen else error,
-        )
-        failed = self._row(
-            stage,
-            payload,
-            "pending" if again else "failed",
-            attempts=tries,
-            # A permanent failure is tried again only when the file or the producer changes.
-            next_try_at=self._now() + timedelta(seconds=wait_s) if transient else None,
-            error=name,
-            reason=reason,
-        )
-        with self._services.engine.begin() as connection:
-            state.write(connection, payload.object_id, [*done, failed])
-            if again:
-                return Later(wait_s)
-            state.put_in_quarantine(connection, payload.object_id, row=failed, sha256=payload.sha256)
-        return _outcome(call.row, Outcome.QUARANTINED, error=name, reason=reason)
+    def _stopped(
+        self, known: Known, payload: Payload, stopped: Stopped, done: Sequence[StateRow]
+    ) -> tuple[FileOutcome, Payload] | Later:
+        if stopped.known:
+            self._write(known.row.id, done)
+        else:
+            with self._services.engine.begin() as connection:
+                write_stop(connection, payload, stopped, before=done)
+        if stopped.wait_s is not None:
+            return Later(stopped.wait_s)
+        row = stopped.row
+        return _outcome(known.row, Outcome.QUARANTINED, error=row.error, reason=row.reason), payload
 
     def _write(self, object_id: SourceObjectId, rows: Sequence[StateRow], *, mended: bool = False) -> None:
         if not rows and not mended:
@@ -335,34 +296,6 @@ class Runner:
         with self._services.engine.begin() as connection:
             state.write(connection, object_id, rows)
             state.clear_quarantine(connection, object_id)
-
-    def _row(
-        self,
-        stage: Stage,
-        payload: Payload,
-        status: str,
-        *,
-        result: dict[str, str] | None = None,
-        attempts: int = 0,
-        next_try_at: datetime | None = None,
-        error: str | None = None,
-        reason: str | None = None,
-        claimed_at: datetime | None = None,
-        claimed_by: str | None = None,
-    ) -> StateRow:
-        return StateRow(
-            stage=stage.name,
-            producer_version=stage.producer(payload),
-            input_sha256=stage.input_sha256(payload),
-            status=status,
-            result=result or {},
-            attempts=attempts,
-            next_try_at=next_try_at,
-            error=error,
-            reason=reason,
-            claimed_at=claimed_at,
-            claimed_by=claimed_by,
-        )
 
     def _outcome(self, row: ObjectRow, payload: Payload, notes: dict[str, str | None]) -> FileOutcome:
         ran = [stage.name for stage in self._stages if stage.name in notes and not stage.always]
@@ -395,21 +328,3 @@ def _outcome(
 def utc_now() -> datetime:
     """Return the time now."""
     return datetime.now(UTC)
-
-
-def _may_pass(error: Exception) -> bool:
-    """Return whether something was away, full or in the way of another worker, rather than wrong with the file."""
-    if isinstance(error, TransientError):
-        return True
-    if not isinstance(error, sa.exc.DBAPIError):
-        return False
-    if error.connection_invalidated or isinstance(error, sa.exc.OperationalError | sa.exc.InterfaceError):
-        return True
-    # Classes of SQLSTATE: connection, transaction rollback, resources, operator intervention.
-    return (sqlstate(error) or "")[:2] in {"08", "40", "53", "57"}
-
-
-def _reason(error: Exception) -> str:
-    if isinstance(error, KnowledgeIndexError):
-        return error.message
-    return f"unexpected: {type(error).__name__}: {error}"

@@ -1,4 +1,4 @@
-"""One call of one stage for one object: whether it has to run, and what its result or its failure leaves behind.
+"""One stage of one object: whether it has to run, and what its result or its failure leaves behind.
 
 Every runner works by this: the in-process one for a whole object, a Lambda function for one stage. Nothing is written
 here; what is to be written is returned, so that each writes when it suits it.
@@ -54,31 +54,69 @@ class Stopped:
     known: bool = False
 
 
+def settled(stage: Stage, known: Known, payload: Payload) -> Passed | Stopped | None:
+    """Return what came of this very work the last time, None if the stage has to run."""
+    row = _state(stage, known, payload)
+    if row is None or stage.always:
+        return None
+    if row.status == "done":
+        return Passed(payload.with_result(row.result), None, None, ran=False)
+    if row.status == "failed" and row.next_try_at is None:
+        return Stopped(row, None, known=True)
+    return None
+
+
 def call_stage(
     stage: Stage, known: Known, payload: Payload, services: Services, *, now: Callable[[], datetime]
 ) -> Passed | Stopped:
-    """Return what came of the stage for the object in `known`; it runs unless its state stands for this very work.
-
-    Raises only `FATAL` errors.
-    """
-    producer, basis = stage.producer(payload), stage.input_sha256(payload)
-    row = known.stages.get(stage.name)
-    if row is not None and not row.stands_for(producer_version=producer, input_sha256=basis):
-        row = None
-    if row is not None and not stage.always and row.status == "done":
-        return Passed(payload.with_result(row.result), None, None, ran=False)
-    if row is not None and not stage.always and row.status == "failed" and row.next_try_at is None:
-        return Stopped(row, None, known=True)
+    """Run the stage for the object in `known` and return what came of it. Raises only `FATAL` errors."""
+    row = _state(stage, known, payload)
     try:
         result = stage.run(StageInput(payload, known.row, stage.timeout_s), services)
         after = payload.with_result(result.found)
     except FATAL:
         raise
     except Exception as error:  # noqa: BLE001 - whatever one file does, the others go on
-        return _stopped(stage, payload, row, error, now())
+        return stop(stage, known, payload, error, now=now())
+    producer, basis = stage.producer(payload), stage.input_sha256(payload)
     finished = StateRow(stage.name, producer, basis, "done", dict(result.found), 0, None, None, None)
     is_new = row is None or row.status != "done" or row.result != finished.result
     return Passed(after, finished if is_new else None, result.note, ran=True)
+
+
+def stop(stage: Stage, known: Known, payload: Payload, error: Exception, *, now: datetime) -> Stopped:
+    """Return what a failure of the stage leaves behind: another try, or the end for this object."""
+    row = _state(stage, known, payload)
+    # A failure left by an earlier run was final then; this run has its own tries.
+    tries = (row.attempts if row is not None and row.status == "pending" else 0) + 1
+    wait_s = stage.retry.wait_s(failed_tries=tries)
+    transient = may_pass(error)
+    again = transient and tries < stage.retry.max_tries
+    foreseen = isinstance(error, KnowledgeIndexError)
+    _LOG.log(
+        logging.INFO if foreseen else logging.ERROR,
+        "stage failed",
+        extra={
+            "stage": stage.name,
+            "object_id": str(payload.object_id),
+            "error": type(error).__name__,
+            "tries": tries,
+        },
+        exc_info=None if foreseen else error,
+    )
+    failed = StateRow(
+        stage.name,
+        stage.producer(payload),
+        stage.input_sha256(payload),
+        "pending" if again else "failed",
+        {},
+        tries,
+        # A permanent failure is tried again only when the file or the producer changes.
+        now + timedelta(seconds=wait_s) if transient else None,
+        type(error).__name__,
+        reason_of(error),
+    )
+    return Stopped(failed, wait_s if again else None)
 
 
 def write_stop(
@@ -121,34 +159,11 @@ def reason_of(error: Exception) -> str:
     return f"unexpected: {type(error).__name__}: {error}"
 
 
-def _stopped(stage: Stage, payload: Payload, row: StateRow | None, error: Exception, now: datetime) -> Stopped:
-    # A failure left by an earlier run was final then; this run has its own tries.
-    tries = (row.attempts if row is not None and row.status == "pending" else 0) + 1
-    wait_s = stage.retry.wait_s(failed_tries=tries)
-    transient = may_pass(error)
-    again = transient and tries < stage.retry.max_tries
-    foreseen = isinstance(error, KnowledgeIndexError)
-    _LOG.log(
-        logging.INFO if foreseen else logging.ERROR,
-        "stage failed",
-        extra={
-            "stage": stage.name,
-            "object_id": str(payload.object_id),
-            "error": type(error).__name__,
-            "tries": tries,
-        },
-        exc_info=None if foreseen else error,
-    )
-    failed = StateRow(
-        stage.name,
-        stage.producer(payload),
-        stage.input_sha256(payload),
-        "pending" if again else "failed",
-        {},
-        tries,
-        # A permanent failure is tried again only when the file or the producer changes.
-        now + timedelta(seconds=wait_s) if transient else None,
-        type(error).__name__,
-        reason_of(error),
-    )
-    return Stopped(failed, wait_s if again else None)
+def _state(stage: Stage, known: Known, payload: Payload) -> StateRow | None:
+    """Return the object's state at the stage if it is about this very work."""
+    row = known.stages.get(stage.name)
+    if row is None or not row.stands_for(
+        producer_version=stage.producer(payload), input_sha256=stage.input_sha256(payload)
+    ):
+        return None
+    return row
