@@ -21,6 +21,7 @@ from shared.index import fields
 from shared.index.answers import BulkOutcome
 from shared.index.client import IndexClient, Write
 from shared.index.ids import head_id
+from shared.index.indexed import are_indexed
 from shared.types import ChunkId, OutboxOperation, VersionId
 
 _PAGE: Final = 5_000
@@ -149,7 +150,7 @@ def _chunk_entries(connection: sa.Connection) -> Iterator[Entry]:
         page = (
             sa.select(chunks.c.id, chunks.c.version_id, document_versions.c.seq)
             .join(document_versions, document_versions.c.id == chunks.c.version_id)
-            .where(is_observed(document_versions.c.id))
+            .where(is_observed(document_versions.c.id), are_indexed(chunks.c.kind, document_versions.c.status))
             .order_by(chunks.c.id)
             .limit(_PAGE)
         )

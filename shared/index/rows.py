@@ -14,6 +14,7 @@ from typing import Any, Final
 from shared.index import fields
 from shared.index.compounds import parts_text
 from shared.index.ids import head_id
+from shared.index.indexed import is_indexed
 from shared.index.row_ref import RowRef, packed
 from shared.index.version_facts import ChunkFacts, VersionFacts
 from shared.text.normalise import searched, single_line
@@ -41,7 +42,8 @@ def version_rows(facts: VersionFacts, *, contextualize: bool, max_identifier_byt
     shared = _shared(facts, max_identifier_bytes)
     if not facts.chunks:
         return [_bare_head(facts, shared)]
-    ordered = sorted(facts.chunks, key=lambda one: (one.ordinal, one.kind))
+    kept = [one for one in facts.chunks if is_indexed(one.kind, facts.status)]
+    ordered = sorted(kept, key=lambda one: (one.ordinal, one.kind))
     header = _header(facts) if contextualize else ""
     return [_row(facts, chunk, shared, header, is_head=chunk is ordered[0]) for chunk in ordered]
 

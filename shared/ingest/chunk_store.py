@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import cache
 from typing import Any
 from uuid import UUID
@@ -18,18 +18,20 @@ from shared.db.tables.ingest import index_outbox
 from shared.ingest.recordset import recordset
 from shared.types import ChunkId, ChunkKind, OutboxOperation, VersionId
 
-FIELDS = ("text", "char_start", "char_end", "page_from", "page_to", "locus", "language")
+FIELDS = ("text", "char_start", "char_end", "page_from", "page_to", "locus", "clause_type", "language")
 NAMES = ("id", "version_id", "kind", "ordinal", *FIELDS)
 
 Row = Mapping[str, Any]
 
 
-def replace_and_queue(connection: sa.Connection, version_id: VersionId, kind: ChunkKind, rows: Sequence[Row]) -> None:
-    """Make the version's rows of `kind` these; if that changed anything, queue the version with the rows that went.
+def replace_and_queue(
+    connection: sa.Connection, version_id: VersionId, kinds: Collection[ChunkKind], rows: Sequence[Row]
+) -> None:
+    """Make the version's rows of `kinds` these; if that changed anything, queue the version with the rows that went.
 
     All in one statement: a worker killed at any point leaves no row of the index behind.
     """
-    connection.execute(_replace_and_queue(), _parameters([version_id], kind, rows))
+    connection.execute(_replace_and_queue(), _parameters([version_id], kinds, rows))
 
 
 def replace(
@@ -37,7 +39,7 @@ def replace(
 ) -> dict[VersionId, list[ChunkId]]:
     """Make the rows of `kind` of these versions `rows`; return those that changed, each with the ids that went."""
     changed: dict[VersionId, list[ChunkId]] = {}
-    for version_id, gone in connection.execute(_replace(), _parameters(version_ids, kind, rows)):
+    for version_id, gone in connection.execute(_replace(), _parameters(version_ids, [kind], rows)):
         ids = changed.setdefault(VersionId(version_id), [])
         if gone is not None:
             ids.append(ChunkId(gone))
@@ -54,8 +56,9 @@ def given(parameter: str) -> sa.FromClause:
     return recordset(parameter, [chunks.c[name] for name in NAMES])
 
 
-def _parameters(version_ids: Sequence[VersionId], kind: ChunkKind, rows: Sequence[Row]) -> dict[str, Any]:
-    return {"of": [str(one) for one in version_ids], "of_kind": kind.value, "rows": as_json(rows)}
+def _parameters(version_ids: Sequence[VersionId], kinds: Collection[ChunkKind], rows: Sequence[Row]) -> dict[str, Any]:
+    ids = [str(one) for one in version_ids]
+    return {"of": ids, "of_kinds": sorted(kind.value for kind in kinds), "rows": as_json(rows)}
 
 
 def _plain(value: Any) -> Any:
@@ -67,7 +70,8 @@ def _changes() -> tuple[sa.CTE, sa.CTE]:
     # Sent and read once: a parameter that is named twice would travel twice.
     rows = given("rows")
     wanted = sa.select(*(rows.c[name] for name in NAMES)).cte("wanted")
-    ordered = sa.select(*(wanted.c[name] for name in NAMES)).order_by(wanted.c.version_id, wanted.c.ordinal)
+    by_place = (wanted.c.version_id, wanted.c.kind, wanted.c.ordinal)
+    ordered = sa.select(*(wanted.c[name] for name in NAMES)).order_by(*by_place)
     insert = pg.insert(chunks).from_select(list(NAMES), ordered)
     changed = {name: insert.excluded[name] for name in FIELDS} | {"embedded_sha256": None}
     differs = sa.or_(*(chunks.c[name].is_distinct_from(insert.excluded[name]) for name in FIELDS))
@@ -80,7 +84,7 @@ def _changes() -> tuple[sa.CTE, sa.CTE]:
         sa.delete(chunks)
         .where(
             chunks.c.version_id == sa.any_(_versions()),
-            chunks.c.kind == sa.bindparam("of_kind", type_=sa.Text),
+            chunks.c.kind == sa.any_(sa.bindparam("of_kinds", type_=pg.ARRAY(sa.Text))),
             ~sa.exists().where(wanted.c.id == chunks.c.id),
         )
         .returning(chunks.c.id, chunks.c.version_id)

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 PROFILE_ORDINAL = -1
+FIRST_CLAUSE_ORDINAL = 1000
 PROFILE_TEXT_CHARS = 400
 # A cut is looked for in the last part of a window, so that windows keep a useful length.
 _SEARCHED_SHARE = 0.5

@@ -8,6 +8,7 @@ from typing import Any, Final
 from uuid import UUID
 
 from shared.index import fields
+from shared.ontology.tree import Ontology
 from shared.search.request import Filters
 
 _TERMS: Final = {
@@ -17,14 +18,15 @@ _TERMS: Final = {
     "doc_type": fields.DOC_TYPE_ANCESTORS,
     "version_status": fields.VERSION_STATUS,
     "language": fields.LANGUAGE,
-    "clause_type": fields.CLAUSE_TYPE,
     "chunk_kind": fields.CHUNK_KIND,
 }
 _BOUNDS: Final = {"date_from": "gte", "date_to": "lte"}
 
 
-def filter_clauses(filters: Filters) -> list[dict[str, Any]]:
+def filter_clauses(filters: Filters, ontology: Ontology) -> list[dict[str, Any]]:
     """Return one clause a filter, in a fixed order; all of them must match. Rows without a date match no range.
+
+    A type of clauses matches what lies below it in the tree.
 
     Raises `TypeError` on a filter or a value of a shape that is not known here: leaving it out would widen the search.
     """
@@ -32,6 +34,9 @@ def filter_clauses(filters: Filters) -> list[dict[str, Any]]:
     clauses: list[dict[str, Any]] = [
         {"term": {field: _value(given.pop(name))}} for name, field in _TERMS.items() if name in given
     ]
+    clause_type = given.pop("clause_type", None)
+    if clause_type is not None:
+        clauses.append({"terms": {fields.CLAUSE_TYPE: list(ontology.clause_subtree(_value(clause_type)))}})
     bounds = {bound: _value(given.pop(name)) for name, bound in _BOUNDS.items() if name in given}
     if given:
         raise TypeError(f"no clause is known for the filters {sorted(given)}")

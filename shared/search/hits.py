@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any, Final
 
+from shared.ontology.tree import Ontology
 from shared.search.excerpt import excerpt_of
 from shared.search.marks import Marks
 from shared.search.verification import Row
@@ -46,7 +47,7 @@ class Passage:
     locus: str | None
 
 
-def result(row: Row, *, score: float, asked: Asked | None, by_identifier: bool) -> dict[str, Any]:
+def result(row: Row, *, score: float, asked: Asked | None, by_identifier: bool, ontology: Ontology) -> dict[str, Any]:
     """Return the result of one row; no excerpt without a query. With `by_identifier`, identifiers in it are named."""
     facts = _facts(row)
     passage = shown_passage(row)
@@ -58,7 +59,7 @@ def result(row: Row, *, score: float, asked: Asked | None, by_identifier: bool) 
         "version_id": row.version_id,
         "title": row.title,
         "doc_type": facts["doc_type"],
-        "doc_type_label": doc_type_label(facts["doc_type"]),
+        "doc_type_label": ontology.doc_type_label(facts["doc_type"], facts["language"]),
         "doc_date": facts["doc_date"],
         "language": facts["language"],
         "matter": _named(row.matter_id, row.matter_key, row.matter_title),
@@ -100,14 +101,6 @@ def matched_identifiers(identifiers: Sequence[Mapping[str, str]], query_runs: Se
         if any(holds(query_runs, runs(one.get(form) or "")) for form in ("raw", "canonical"))
     ]
     return list(dict.fromkeys(found))
-
-
-def doc_type_label(doc_type: str | None) -> str | None:
-    """Return the last part of a type's path in words: "contract.letter_of_intent" gives "Letter of intent"."""
-    if not doc_type:
-        return None
-    words = doc_type.rpartition(".")[2].replace("_", " ").strip()
-    return words[:1].upper() + words[1:] or None
 
 
 def _facts(row: Row) -> dict[str, Any]:

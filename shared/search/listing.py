@@ -7,6 +7,7 @@ from typing import Final
 from shared.access.scope import CompiledAccessScope
 from shared.index.answers import RankedRow
 from shared.index.client import IndexClient
+from shared.ontology.tree import Ontology
 from shared.search import bodies
 from shared.search.cursor import CursorSeal, Position
 from shared.search.filters import filter_clauses
@@ -21,13 +22,21 @@ class Listing:
     """What one request has read of the list so far. Raises `InvalidRequestError` on a wrong cursor."""
 
     def __init__(
-        self, index: IndexClient, alias: str, request: FilterRequest, seal: CursorSeal, *, subject: str
+        self,
+        index: IndexClient,
+        request: FilterRequest,
+        seal: CursorSeal,
+        *,
+        alias: str,
+        ontology: Ontology,
+        subject: str,
     ) -> None:
         self._index = index
         self._alias = alias
         self._request = request
         self._seal = seal
         self._subject = subject
+        self._ontology = ontology
         position = seal.opened(request, subject=subject)
         self._after = None if position is None else position.after
         self._batch = request.window + 1 + _SPARE_ROWS
@@ -38,7 +47,7 @@ class Listing:
     def fetch(self, scope: CompiledAccessScope) -> bool:
         """Read one batch more; return whether there may be others."""
         filters = self._request.filters
-        strict = bodies.strict_filter(scope.opensearch_filter(), filter_clauses(filters))
+        strict = bodies.strict_filter(scope.opensearch_filter(), filter_clauses(filters, self._ontology))
         # Kinds and clause types lie on single rows; everything else is on the one head row of each version.
         heads_only = filters.clause_type is None and filters.chunk_kind is None
         body = bodies.listing_body(strict, size=self._batch, heads_only=heads_only, after=self._after)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from shared.access.scope import CompiledAccessScope
 from shared.index.client import IndexClient
+from shared.ontology.tree import Ontology
 from shared.providers.embedding.protocol import EmbeddingProvider, Vector
 from shared.search import bodies
 from shared.search.filters import filter_clauses
@@ -26,13 +27,14 @@ class RankedSearch:
         request: SearchRequest,
         *,
         alias: str,
+        ontology: Ontology,
     ) -> None:
         self._index = index
         self._alias = alias
         self._embedding = embedding
         self._retrieval = retrieval
         self._query = request.query
-        self._strict = bodies.strict_filter(scope.opensearch_filter(), filter_clauses(request.filters))
+        self._strict = bodies.strict_filter(scope.opensearch_filter(), filter_clauses(request.filters, ontology))
         self._preference = scope.shown_fingerprint
         self._vector: Vector | None = None
 

@@ -19,6 +19,7 @@ from shared.db.engine import reading, recording
 from shared.errors import MisconfiguredError
 from shared.index.client import IndexClient
 from shared.index.mapping import fitting_alias
+from shared.ontology.tree import load_ontology
 from shared.providers.embedding.protocol import EmbeddingProvider
 from shared.search import hits
 from shared.search.cursor import KEY_LABEL, CursorSeal
@@ -63,6 +64,7 @@ class SearchService:
         self._alias = fitting_alias(settings.retrieval, embedding_signature=embedding.signature)
         self._embedding = embedding
         self._retrieval = settings.retrieval
+        self._ontology = load_ontology(settings.ontology.path)
         self._hasher = hasher
         self._seal = CursorSeal(hasher.derived_key(KEY_LABEL))
         self._reranker = reranker if settings.retrieval.rerank_enabled else None
@@ -80,7 +82,9 @@ class SearchService:
         results = []
         for row in found.rows:
             one = ordered[row.nr - 1]
-            results.append(hits.result(row, score=one.score, asked=asked, by_identifier=one.by_identifier))
+            results.append(
+                hits.result(row, score=one.score, asked=asked, by_identifier=one.by_identifier, ontology=self._ontology)
+            )
         if self._is_reranked(request) and self._reranker is not None:
             results = reranked(request.query, results, self._reranker)
         shown = results[request.offset - cut.first :][: request.limit]
@@ -88,7 +92,9 @@ class SearchService:
 
     def filter(self, caller: Caller, request: FilterRequest, *, correlation_id: str | None = None) -> Answer:
         """Return what fulfils the filters, newest day first, with a cursor to go on or, on the last page, the total."""
-        listing = Listing(self._index, self._alias, request, self._seal, subject=caller.subject)
+        listing = Listing(
+            self._index, request, self._seal, alias=self._alias, ontology=self._ontology, subject=caller.subject
+        )
         scope = self._scope(caller, request)
         entry = self._entry("search.filter", caller, scope, request, correlation_id)
         cut = Cut(first=request.offset, count=request.limit, per_document=_EVERY_ROW, collapsed=False)
@@ -97,7 +103,9 @@ class SearchService:
             found = self._verified(scope, listing.given(), cut, entry, is_all=is_all)
             if found.is_certain:
                 break
-        results = [hits.result(row, score=0.0, asked=None, by_identifier=False) for row in found.rows]
+        results = [
+            hits.result(row, score=0.0, asked=None, by_identifier=False, ontology=self._ontology) for row in found.rows
+        ]
         has_more = found.hits > request.window
         page = _page(request, returned=len(results), has_more=has_more)
         if has_more:
@@ -119,7 +127,15 @@ class SearchService:
         """Return the candidates that were verified, in order, and the page of them."""
         if scope.is_empty:
             return [], self._verified(scope, [], cut, entry, is_all=True)
-        ranking = RankedSearch(self._index, self._embedding, self._retrieval, scope, request, alias=self._alias)
+        ranking = RankedSearch(
+            self._index,
+            self._embedding,
+            self._retrieval,
+            scope,
+            request,
+            alias=self._alias,
+            ontology=self._ontology,
+        )
         pool = pool_size(request.window, factor=self._retrieval.candidate_pool_factor)
         while True:
             found = ranking.candidates(pool)

@@ -9,10 +9,10 @@ import pytest
 
 from shared.ingest.identifiers import extract, within
 from shared.ingest.metadata.dates import document_date, mail_date, named_date, written_dates
-from shared.ingest.metadata.doc_types import ancestors_of, doc_type_of
 from shared.ingest.metadata.languages import language_of
 from shared.ingest.metadata.names import read_name
 from shared.ingest.metadata.read import read_facts
+from shared.ontology.tree import load_ontology
 from shared.text.converted import ConvertedText
 from shared.types import Language, VersionStatus
 
@@ -113,8 +113,8 @@ def test_a_name_says_its_family_number_and_status(name, family, number, status) 
 @pytest.mark.parametrize(
     ("words", "doc_type"),
     [
-        ("Anteilskauf- und Übertragungsvertrag", "contract.purchase"),
-        ("Gewerbemietvertrag_2016", "contract.lease"),
+        ("Anteilskauf- und Übertragungsvertrag", "contract.purchase.shares"),
+        ("Gewerbemietvertrag_2016", "contract.lease.commercial"),
         ("Klageerwiderung_12_O_345-21", "pleading.defence"),
         ("Klageschrift", "pleading.claim"),
         ("Urteil LG Hamburg", "court.judgment"),
@@ -127,12 +127,7 @@ def test_a_name_says_its_family_number_and_status(name, family, number, status) 
     ],
 )
 def test_a_type_is_read_from_what_a_document_is_called(words: str, doc_type: str | None) -> None:
-    assert doc_type_of(mime="text/plain", words=(words,)) == doc_type
-
-
-def test_a_types_ancestors_begin_with_itself() -> None:
-    assert ancestors_of("contract.purchase") == ("contract.purchase", "contract")
-    assert ancestors_of(None) == ()
+    assert load_ontology(None).doc_type_of(mime="text/plain", names=(words,)) == doc_type
 
 
 @pytest.mark.parametrize(

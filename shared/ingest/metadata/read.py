@@ -9,9 +9,9 @@ from dataclasses import replace
 from shared.ingest import identifiers
 from shared.ingest.facts import DocDate, Facts, Reading
 from shared.ingest.metadata.dates import document_date, mail_date, named_date
-from shared.ingest.metadata.doc_types import ancestors_of, doc_type_of
 from shared.ingest.metadata.languages import language_of
 from shared.ingest.metadata.names import NameFacts, read_name, stem_key
+from shared.ontology.tree import Ontology, load_ontology
 from shared.text.converted import ConvertedText
 from shared.text.normalise import single_line, stored
 from shared.types import Language, VersionStatus
@@ -35,12 +35,15 @@ _TEXT_STATUS = (
 )
 
 
-def read_facts(text: ConvertedText, *, name: str, mime: str, max_identifier_chars: int) -> Facts:
-    """Return title, language, date, type, status and identifiers of a version, its name read along."""
-    return read_both(text, name=name, mime=mime, max_identifier_chars=max_identifier_chars).named
+def read_facts(
+    text: ConvertedText, *, name: str, mime: str, max_identifier_chars: int, ontology: Ontology | None = None
+) -> Facts:
+    """Return what is read from a version with its name, by the built-in tree of types unless another is given."""
+    tree = ontology or load_ontology(None)
+    return read_both(text, name=name, mime=mime, max_identifier_chars=max_identifier_chars, ontology=tree).named
 
 
-def read_both(text: ConvertedText, *, name: str, mime: str, max_identifier_chars: int) -> Reading:
+def read_both(text: ConvertedText, *, name: str, mime: str, max_identifier_chars: int, ontology: Ontology) -> Reading:
     """Return what the content says alone, and what it says with the name of the file."""
     found, dropped = identifiers.within(identifiers.extract(text.text), max_chars=max_identifier_chars)
     kept, notes = found[:_MAX_IDENTIFIERS], []
@@ -50,14 +53,14 @@ def read_both(text: ConvertedText, *, name: str, mime: str, max_identifier_chars
         notes.append(f"{len(found) - len(kept)} of {len(found)} identifiers were left out")
     own_title, own_date = _own_title(text), _own_date(text, mime=mime)
     title = own_title or _line_title(text)
-    doc_type = doc_type_of(mime=mime, words=(title, *_first_lines(text.text)))
+    doc_type = ontology.doc_type_of(mime=mime, names=(title, *_first_lines(text.text)))
     status, evidence = _text_status(text.text)
     content = Facts(
         title=title,
         language=_language(text),
         doc_date=own_date,
         doc_type=doc_type,
-        doc_type_ancestors=ancestors_of(doc_type),
+        doc_type_ancestors=ontology.doc_type_closure(doc_type),
         identifiers=tuple({"kind": i.kind, "raw": i.raw, "canonical": i.canonical} for i in kept),
         status=status,
         status_evidence=evidence,
@@ -65,13 +68,15 @@ def read_both(text: ConvertedText, *, name: str, mime: str, max_identifier_chars
         number=None,
         notes=tuple(notes),
     )
-    return Reading(content, _with_name(content, text, own_title, name=name, mime=mime))
+    return Reading(content, _with_name(content, text, own_title, name=name, mime=mime, ontology=ontology))
 
 
-def _with_name(content: Facts, text: ConvertedText, own_title: str | None, *, name: str, mime: str) -> Facts:
+def _with_name(
+    content: Facts, text: ConvertedText, own_title: str | None, *, name: str, mime: str, ontology: Ontology
+) -> Facts:
     about = read_name(name)
     title = own_title or stored(about.stem)[:_MAX_TITLE_CHARS] or _NO_TITLE
-    doc_type = doc_type_of(mime=mime, words=(title, about.stem, *_first_lines(text.text)))
+    doc_type = ontology.doc_type_of(mime=mime, names=(title, about.stem, *_first_lines(text.text)))
     status, evidence = _named_status(content, about)
     when = content.doc_date
     return replace(
@@ -80,7 +85,7 @@ def _with_name(content: Facts, text: ConvertedText, own_title: str | None, *, na
         # A mail without a date that can be read has none.
         doc_date=named_date(name) if when.day is None and mime != _MAIL else when,
         doc_type=doc_type,
-        doc_type_ancestors=ancestors_of(doc_type),
+        doc_type_ancestors=ontology.doc_type_closure(doc_type),
         status=status,
         status_evidence=evidence,
         # Mails of one subject are a thread, not drafts of one another.

@@ -46,6 +46,7 @@ def profile_row(version_id: VersionId, facts: Facts, matter: MatterNames, text: 
         "page_from": None,
         "page_to": None,
         "locus": None,
+        "clause_type": None,
         "language": str(facts.language),
     }
 

@@ -8,6 +8,7 @@ from uuid import UUID
 
 import pytest
 
+from shared.ontology.tree import load_ontology
 from shared.search import bodies
 from shared.search.filters import filter_clauses
 from shared.search.request import Filters
@@ -23,10 +24,11 @@ EVERY = Filters(
     language="de",
     date_from=date(2024, 1, 1),
     date_to=date(2024, 12, 31),
-    clause_type="termination",
+    clause_type="term.termination",
     chunk_kind="chunk",
 )
-STRICT = bodies.strict_filter(SCOPE, filter_clauses(EVERY))
+TREE = load_ontology(None)
+STRICT = bodies.strict_filter(SCOPE, filter_clauses(EVERY, TREE))
 
 
 def every_body() -> dict[str, Any]:
@@ -67,17 +69,17 @@ def test_one_number_alone_is_no_part_of_an_identifier() -> None:
 
 
 def test_no_filter_is_no_clause() -> None:
-    assert filter_clauses(Filters()) == []
+    assert filter_clauses(Filters(), TREE) == []
 
 
 def test_an_open_range_has_one_bound() -> None:
-    assert filter_clauses(Filters(date_to=date(2024, 1, 1))) == [{"range": {"doc_date": {"lte": "2024-01-01"}}}]
+    assert filter_clauses(Filters(date_to=date(2024, 1, 1)), TREE) == [{"range": {"doc_date": {"lte": "2024-01-01"}}}]
 
 
 @pytest.mark.parametrize("value", [7, True, ["a"], {"a": 1}, datetime(2024, 1, 1, tzinfo=None)])  # noqa: DTZ001
 def test_a_value_of_an_unknown_shape_is_never_left_out(value: Any) -> None:
     with pytest.raises(TypeError):
-        filter_clauses(Filters.model_construct(doc_type=value))
+        filter_clauses(Filters.model_construct(doc_type=value), TREE)
 
 
 @dataclass
@@ -90,4 +92,4 @@ class _Newer:
 
 def test_a_filter_without_a_clause_is_never_left_out() -> None:
     with pytest.raises(TypeError, match="colour"):
-        filter_clauses(_Newer("red"))  # type: ignore[arg-type]
+        filter_clauses(_Newer("red"), TREE)  # type: ignore[arg-type]

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from shared.search.hits import doc_type_label, matched_identifiers
+from shared.search.hits import matched_identifiers
 from shared.search.words import first_terms, runs
 
 
@@ -36,8 +36,3 @@ def test_an_identifier_is_named_when_it_stands_in_the_query_whole(query: str, is
 
 def test_an_identifier_without_letters_or_digits_is_never_named() -> None:
     assert matched_identifiers([{"kind": "file", "raw": "§", "canonical": "§"}], runs("§ 1")) == []
-
-
-def test_a_type_has_a_name_for_people() -> None:
-    assert doc_type_label("contract.letter_of_intent") == "Letter of intent"
-    assert doc_type_label(None) is None

@@ -1,0 +1,1 @@
+"""What kinds of documents and clauses there are: a tree as data, of the product or of the firm."""
