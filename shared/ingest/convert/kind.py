@@ -8,13 +8,22 @@ import re
 import zipfile
 import zlib
 
+from shared.ingest.convert.cms_mark import is_cms
 from shared.ingest.convert.encoding import decode, looks_like_text
 from shared.ingest.convert.formats import DOCM, DOCX, DOTX, ENCRYPTED_OOXML
+from shared.ingest.convert.ole_names import top_names
 
 _SNIFF_BYTES = 8192
 _MAX_TYPES_BYTES = 1024 * 1024
 _OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
-_SIGNED_DATA = bytes.fromhex("06092a864886f70d0107")
+_ARMOURED = ("-----begin pkcs7-----", "-----begin cms-----")
+_OLE_NAMES = (
+    ("EncryptedPackage", ENCRYPTED_OOXML),
+    ("__properties_version1.0", "application/vnd.ms-outlook"),
+    ("WordDocument", "application/msword"),
+    ("Workbook", "application/vnd.ms-excel"),
+    ("PowerPoint Document", "application/vnd.ms-powerpoint"),
+)
 _XLSX = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
 _PPTX = "application/vnd.openxmlformats-officedocument.presentationml.presentation"
 
@@ -91,7 +100,7 @@ def kind_of(content: bytes, name: str) -> str:
 
 
 def _marked_kind(head: bytes, *, text_like: bool) -> str | None:
-    if head[:1] == b"\x30" and _SIGNED_DATA in head[:64]:
+    if is_cms(head):
         return "application/pkcs7-mime"
     if head[:4] == b"RIFF" and head[8:12] == b"WEBP":
         return "image/webp"
@@ -113,6 +122,8 @@ def _text_kind(content: bytes, name: str) -> str:
     ending = _ending(name)
     if lowered.startswith(("<!doctype html", "<html")):
         return "text/html"
+    if lowered.startswith(_ARMOURED) or (ending in {"p7m", "p7s", "p7c"} and start.startswith("MI")):
+        return "application/pkcs7-mime"
     if lowered.startswith("<?xml"):
         return "text/html" if "<html" in lowered else "application/xml"
     if ending != "txt" and start[:1] in {"{", "["} and _is_json(content):
@@ -182,18 +193,9 @@ def _archive_kind(archive: zipfile.ZipFile) -> str:
 
 
 def _ole_kind(content: bytes) -> str:
-    def has(stream: str) -> bool:
-        return stream.encode("utf-16-le") in content
-
-    if has("EncryptedPackage"):
-        return ENCRYPTED_OOXML
-    if has("__properties_version1.0"):
-        return "application/vnd.ms-outlook"
-    for stream, mime in (
-        ("WordDocument", "application/msword"),
-        ("Workbook", "application/vnd.ms-excel"),
-        ("PowerPoint Document", "application/vnd.ms-powerpoint"),
-    ):
-        if has(stream):
+    names = top_names(content)
+    for name, mime in _OLE_NAMES:
+        # Of a file that breaks off before its directory, any place tells. A whole one may hold files of other kinds.
+        if name in names or (not names and name.encode("utf-16-le") in content):
             return mime
     return "application/x-ole-storage"

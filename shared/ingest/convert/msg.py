@@ -30,6 +30,17 @@ _ROW = 16
 _MESSAGE_CLASS_ID = UUID("00020d0b-0000-0000-c000-000000000046").bytes_le
 _SIGNED = "IPM.NOTE.SMIME"
 _MAX_DEPTH = 100
+# What the library and what reads its streams raise on files that are no OLE files.
+_BROKEN = (
+    OleFileError,
+    OSError,
+    ValueError,
+    LookupError,
+    TypeError,
+    AttributeError,
+    ArithmeticError,
+    struct.error,
+)
 
 _Path = tuple[str, ...]
 
@@ -40,7 +51,17 @@ def convert(content: bytes) -> Conversion:
         with OleFileIO(io.BytesIO(content)) as file:
             reader = _Reader(file, len(content))
             message = reader.message()
-    except (OleFileError, OSError, ValueError, IndexError, KeyError, TypeError, AttributeError, struct.error) as error:
+    except (
+        OleFileError,
+        OSError,
+        ValueError,
+        IndexError,
+        KeyError,
+        TypeError,
+        AttributeError,
+        ArithmeticError,
+        struct.error,
+    ) as error:
         raise UnreadableFileError(f"the message file is broken: {error}"[:300]) from error
     mail = mapi.mail_of(message)
     if (message.properties.text(mapi.CLASS) or "").upper().startswith(_SIGNED) and len(mail.members) == 1:
@@ -133,7 +154,10 @@ class _Reader:
         self._left -= entry.size
         if self._left < 0:
             raise UnreadableFileError("the streams of the message file are longer than the file")
-        return bytes(self._file.openstream(list(path)).read())
+        content = bytes(self._file.openstream(list(path)).read())
+        if len(content) < entry.size:
+            raise UnreadableFileError("the message file breaks off")
+        return content
 
 
 def _properties(streams: Mapping[str, bytes], *, head: int) -> dict[int, tuple[int, bytes]]:

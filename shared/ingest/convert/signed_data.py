@@ -10,21 +10,12 @@ import zlib
 from asn1crypto import cms
 
 from shared.errors import EncryptedFileError, LimitExceededError, UnreadableFileError, UnsupportedFileError
+from shared.ingest.convert.cms_mark import is_cms
 
 _MAX_LAYERS = 10
 _MAX_INFLATED_BYTES = 256 * 1024 * 1024
 _ARMOUR = re.compile(rb"-----(?:BEGIN|END) (?:PKCS7|CMS)-----")
-_SEQUENCE = b"\x30"
-# The arcs of PKCS #7 and of the content types that S/MIME added.
-_OIDS = (bytes.fromhex("06092a864886f70d0107"), bytes.fromhex("060b2a864886f70d01091001"))
-_OID_BYTES = 64
 _SEALED = frozenset({"enveloped_data", "signed_and_enveloped_data", "encrypted_data", "authenticated_enveloped_data"})
-
-
-def is_cms(content: bytes) -> bool:
-    """Return whether bytes begin as a CMS message does."""
-    head = content[:_OID_BYTES]
-    return head.startswith(_SEQUENCE) and any(oid in head for oid in _OIDS)
 
 
 def unwrap(content: bytes) -> bytes:
@@ -79,7 +70,7 @@ def _inflated(content: bytes) -> bytes:
 
 def _binary(content: bytes) -> bytes:
     """Return the bytes of a message that is written in base64, with or without lines around it."""
-    if content[:1] == _SEQUENCE and is_cms(content):
+    if is_cms(content):
         return content
     bare = _ARMOUR.sub(b"", content).strip()
     if not bare.startswith(b"MI"):
