@@ -153,6 +153,8 @@ class Storage(_Section):
     kind: Literal["file", "s3"]
     root: str | None
     bucket: str | None
+    # Where sources of kind s3 keep their files, each below its id; never the bucket above.
+    upload_bucket: str | None
 
 
 class Ingest(_Section):
@@ -162,6 +164,9 @@ class Ingest(_Section):
     # Files in one file, and in the files in it. A data room of 5,000 is real; each costs a conversion, so an archive of
     # archives must end somewhere.
     max_members: int = Field(ge=1)
+    # How many files of one file the state machine takes in at a time.
+    members_at_once: int = Field(ge=1, le=1000)
+    state_machine_arn: str | None
     max_tries: int = Field(ge=1)
     backoff_base_s: float = Field(ge=0)
     claim_timeout_s: float = Field(gt=0)
