@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
 from uuid import UUID
 
 import sqlalchemy as sa
@@ -13,7 +12,7 @@ from shared.db.tables.catalog import matters
 from shared.db.tables.ingest import ingest_state
 from shared.db.tables.matters import matter_assignments, matter_numbers
 from shared.ingest import identifiers
-from shared.sources.config import MatterRef, ProjectRef
+from shared.sources.config import MatterRef
 from shared.text.normalise import single_line
 from shared.types import MatterMethod
 
@@ -51,45 +50,31 @@ def keys_of_name(name: str) -> dict[str, str]:
     return {key: run for key, run in found.items() if len(key) >= _MIN_NAME_KEY_CHARS and any(c.isdigit() for c in key)}
 
 
-def projects_of(connection: sa.Connection, keys: Collection[str]) -> dict[str, UUID | None]:
-    """Return the project of each of these matters that is there."""
-    if not keys:
-        return {}
-    rows = connection.execute(sa.select(matters.c.key, matters.c.project_id).where(matters.c.key.in_(sorted(keys))))
-    return {row.key: row.project_id for row in rows}
-
-
-def bring_up(
-    connection: sa.Connection,
-    wanted: Mapping[str, tuple[MatterRef, ProjectRef | None]],
-    before: Mapping[str, UUID | None],
-) -> None:
+def bring_up(connection: sa.Connection, refs: Sequence[MatterRef], before: Mapping[str, UUID | None]) -> None:
     """Write the numbers of matters whose configuration gives them.
 
-    What was guessed in their projects is decided anew when a number has come or gone, or when a matter has moved.
-    `before` is what `projects_of` said.
+    What was guessed in their projects is decided anew when a number has come or gone, or when a matter has moved;
+    `before` is the project that each matter had, if it was there.
     """
-    if not wanted:
+    if not refs:
         return
-    rows = connection.execute(
-        sa.select(matters.c.key, matters.c.id, matters.c.project_id).where(matters.c.key.in_(sorted(wanted)))
-    ).all()
+    wanted = {ref.key: ref for ref in refs}
+    columns = (matters.c.key, matters.c.id, matters.c.project_id)
+    rows = connection.execute(sa.select(*columns).where(matters.c.key.in_(sorted(wanted)))).all()
+    given = {row.id: wanted[row.key] for row in rows if "reference_numbers" in wanted[row.key].model_fields_set}
     expected = {
-        (row.id, key): number
-        for row in rows
-        if "reference_numbers" in wanted[row.key][0].model_fields_set
-        for number in wanted[row.key][0].reference_numbers
-        for key in sorted(keys_of_number(number))
+        (matter_id, key): number
+        for matter_id, ref in given.items()
+        for number in ref.reference_numbers
+        for key in keys_of_number(number)
     }
-    given = [row.id for row in rows if "reference_numbers" in wanted[row.key][0].model_fields_set]
-    known = matter_numbers.c
     stored = {
         (row.matter_id, row.key): row.number
-        for row in connection.execute(sa.select(matter_numbers).where(known.matter_id.in_(given)))
+        for row in connection.execute(sa.select(matter_numbers).where(matter_numbers.c.matter_id.in_(list(given))))
     }
     changed = {matter_id for (matter_id, _), _ in expected.items() ^ stored.items()}
     if changed:
-        connection.execute(sa.delete(matter_numbers).where(known.matter_id.in_(changed)))
+        connection.execute(sa.delete(matter_numbers).where(matter_numbers.c.matter_id.in_(sorted(changed))))
         fresh = [
             {"matter_id": matter_id, "key": key, "number": number}
             for (matter_id, key), number in sorted(expected.items())
@@ -97,14 +82,13 @@ def bring_up(
         ]
         if fresh:
             connection.execute(sa.insert(matter_numbers), fresh)
-    projects = {row.project_id for row in rows if row.id in changed}
-    for row in rows:
-        if row.key in before and before[row.key] != row.project_id:
-            projects |= {before[row.key], row.project_id}
-    reconsider(connection, sorted(project for project in projects if project is not None))
+    moved = [row for row in rows if row.key in before and before[row.key] != row.project_id]
+    touched = {row.project_id for row in (*moved, *(row for row in rows if row.id in changed))}
+    touched |= {before[row.key] for row in moved}
+    reconsider(connection, sorted(project for project in touched if project is not None))
 
 
-def reconsider(connection: sa.Connection, project_ids: Sequence[Any]) -> None:
+def reconsider(connection: sa.Connection, project_ids: Sequence[UUID]) -> None:
     """Let the next run decide anew about all objects of these projects whose matter was read from content.
 
     For whoever changes the numbers or the parties of a matter.

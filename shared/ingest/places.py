@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql as pg
 
+from shared.db.tables.base import TextArray
 from shared.db.tables.catalog import matters, projects
 from shared.ingest import matter_numbers
 from shared.ingest.objects import MEMBER_MARK, ObjectRow
-from shared.sources.config import MatterRef, Place, ProjectRef, SourceConfig
+from shared.sources.config import MatterRef, Place, SourceConfig
 from shared.types import MatterId, MatterMethod, ProjectId
 
 _MAX_KEY_CHARS = 200
@@ -70,7 +70,8 @@ def outer_path(row: ObjectRow) -> str:
 
     Else a mail would pass for a folder with its attachments in it.
     """
-    levels = len(re.findall(MEMBER_MARK, row.external_id))
+    # A file in an archive lies in folders of the archive as well.
+    levels = sum(inside.count("/") + 1 for inside in MEMBER_MARK.split(row.external_id)[1:])
     return row.path.rsplit("/", levels)[0] if levels else row.path
 
 
@@ -85,26 +86,26 @@ def folder_key(project: str, folders: tuple[str, ...]) -> str:
 def ensure(connection: sa.Connection, places: Iterable[Place]) -> None:
     """Make the projects and matters of `places` that are missing, and bring titles and numbers up to date."""
     wanted = list(places)
-    by_key: dict[str, ProjectRef] = {p.project.key: p.project for p in wanted if p.project}
-    # In the order of the conflict key: two sources that share projects cannot deadlock.
-    for key in sorted(by_key):
-        _upsert(connection, projects, key, {"title": by_key[key].title})
-    ids = {row.key: row.id for row in connection.execute(sa.select(projects.c.key, projects.c.id))}
-    matter_refs: dict[str, tuple[MatterRef, ProjectRef | None]] = {
-        p.matter.key: (p.matter, p.project) for p in wanted if p.matter
+    titles = {p.project.key: {"title": p.project.title} for p in wanted if p.project}
+    _bring_up(connection, projects, titles)
+    project_ids = {key: row.id for key, row in _rows(connection, projects, titles).items()}
+    refs = {p.matter.key: (p.matter, p.project) for p in wanted if p.matter}
+    before = {key: row.project_id for key, row in _rows(connection, matters, refs).items()}
+    values = {
+        key: _values(matter) | ({"project_id": project_ids[project.key]} if project else {})
+        for key, (matter, project) in refs.items()
     }
-    before = matter_numbers.projects_of(connection, matter_refs)
-    for key in sorted(matter_refs):
-        matter, project = matter_refs[key]
-        # What the configuration leaves out stays as someone else has set it.
-        values = matter.model_dump(include=matter.model_fields_set | {"title"}, exclude={"key"})
-        if "reference_numbers" in values:
-            values["reference_numbers"] = list(values["reference_numbers"])
-        if project:
-            values["project_id"] = ids[project.key]
-        # A matter that somebody has named is no longer known by a folder alone.
-        _upsert(connection, matters, key, values | {"from_folder": False})
-    matter_numbers.bring_up(connection, matter_refs, before)
+    _bring_up(connection, matters, values)
+    matter_numbers.bring_up(connection, [matter for matter, _ in refs.values()], before)
+
+
+def _values(matter: MatterRef) -> dict[str, Any]:
+    """Return what is written of a matter: what the configuration leaves out stays as someone else has set it."""
+    values = matter.model_dump(include=matter.model_fields_set | {"title"}, exclude={"key"})
+    if "reference_numbers" in values:
+        values["reference_numbers"] = list(values["reference_numbers"])
+    # A matter that somebody has named is no longer known by a folder alone.
+    return values | {"from_folder": False}
 
 
 def make_folder_matter(connection: sa.Connection, project: str, key: str, title: str) -> bool:
@@ -144,14 +145,24 @@ def place_of_key(fingerprint: str) -> PlaceKeys:
     return PlaceKeys(project, matter)
 
 
-def _upsert(connection: sa.Connection, table: sa.Table, key: str, values: dict[str, Any]) -> None:
-    """Write one row if it is missing or differs; a row that is right is not touched."""
-    found = connection.execute(sa.select(*(table.c[name] for name in values)).where(table.c.key == key)).one_or_none()
-    if found is not None and list(found) == list(values.values()):
-        return
-    insert = pg.insert(table).values(key=key, **values)
-    connection.execute(
-        insert.on_conflict_do_update(
-            index_elements=[table.c.key], set_={name: insert.excluded[name] for name in values}
+def _bring_up(connection: sa.Connection, table: sa.Table, wanted: Mapping[str, dict[str, Any]]) -> None:
+    """Write the rows of these keys that are missing or differ; a row that is right is not touched."""
+    known = _rows(connection, table, wanted)
+    # In the order of the conflict key: two sources that share projects cannot deadlock.
+    for key, values in sorted(wanted.items()):
+        if key in known and all(known[key]._mapping[name] == value for name, value in values.items()):  # noqa: SLF001 - how a row gives a column by its name
+            continue
+        insert = pg.insert(table).values(key=key, **values)
+        connection.execute(
+            insert.on_conflict_do_update(
+                index_elements=[table.c.key], set_={name: insert.excluded[name] for name in values}
+            )
         )
-    )
+
+
+def _rows(connection: sa.Connection, table: sa.Table, keys: Iterable[str]) -> dict[str, sa.Row[Any]]:
+    given = sorted(keys)
+    if not given:
+        return {}
+    found = connection.execute(sa.select(table).where(table.c.key == sa.any_(sa.literal(given, TextArray))))
+    return {row.key: row for row in found}

@@ -124,6 +124,11 @@ class SourceConfig(_Part):
             return Place(self.project, self.matter)
         return Place(rule.project or self.project, rule.matter or self.matter)
 
+    def numbered_places(self) -> set[Place]:
+        """Return the places whose matters are recognised by their numbers: files from elsewhere may belong there."""
+        named = [Place(self.project, self.matter), *(self.place_of(rule.prefix) for rule in self.places)]
+        return {place for place in named if place.matter and place.matter.reference_numbers}
+
     def folder_matter_of(self, path: str) -> tuple[str, ...] | None:
         """Return the folders that make the matter of an object at `path`, None if none does."""
         rules = [rule for rule in self.matter_folders if _contains(rule.prefix, path)]

@@ -19,9 +19,9 @@ from shared.sources.given import GivenDocument, GivenDocuments
 from shared.types import SourceObjectId
 from tests.ingest.conftest import CONFIG, World
 
-# Lock, object with its states, hash, earlier conversion, conversion, lock of the place, situation, document with
-# version and profile, chunks with their queue entry, net below the queue, states, unlock.
-NEW_FILE = 12
+# Lock, object with its states, hash, claim, earlier conversion, conversion, matter, lock of the place, situation,
+# document with version and profile, chunks with their queue entry, net below the queue, states, unlock.
+NEW_FILE = 14
 # Lock, object with its states, unlock.
 UNCHANGED_FILE = 3
 SENTENCE = "Ein Satz nach § 543 BGB über die Kündigung des Mietvertrags in dieser Sache.\n"
