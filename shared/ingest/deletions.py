@@ -231,7 +231,7 @@ def _lies_below(path: sa.ColumnElement[str], folder: sa.ColumnElement[str]) -> s
 
 def _counted(missing: sa.Select[tuple[UUID]]) -> sa.Select[Any]:
     ids = missing.cte("missing")
-    listed = sa.func.string_agg(pg.aggregate_order_by(sa.cast(ids.c.id, sa.Text), ids.c.id), ",")
+    listed = sa.func.string_agg(sa.cast(ids.c.id, sa.Text), pg.aggregate_order_by(sa.literal(","), ids.c.id))
     digest = sa.func.encode(sa.func.sha256(sa.func.convert_to(sa.func.coalesce(listed, ""), "UTF8")), "hex")
     return sa.select(sa.func.count().label("lost"), digest.label("digest")).select_from(ids)
 

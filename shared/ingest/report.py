@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from uuid import UUID
 
+from shared.ingest.deletions import Settled
 from shared.types import SourceId, SourceObjectId
 
 
@@ -43,17 +44,31 @@ class FileOutcome:
 
 @dataclass(frozen=True, slots=True)
 class IngestReport:
-    """Every file of a run, in the order in which it was finished; `waiting` counts what the index has yet to take."""
+    """Every file of a run, in the order in which it was finished, and what the scan did not find any more.
+
+    `waiting` counts what the index has yet to take.
+    """
 
     run_id: UUID
     source_id: SourceId
     files: tuple[FileOutcome, ...]
     waiting: int
+    settled: Settled = field(default_factory=Settled)
 
     def counts(self) -> dict[str, int]:
-        """Return how many files had which outcome, every outcome listed; `found` is the sum."""
+        """Return how many files had which outcome, every outcome listed; `found` is the sum.
+
+        `moved` are among them; `deleted` and `held` are files that the source knew before and has no more.
+        """
         seen = Counter(file.outcome for file in self.files)
-        return {"found": len(self.files), **{outcome.value: seen[outcome] for outcome in Outcome}}
+        held = self.settled.held
+        return {
+            "found": len(self.files),
+            **{outcome.value: seen[outcome] for outcome in Outcome},
+            "moved": self.settled.moved,
+            "deleted": self.settled.deleted,
+            "held": held.lost if held else 0,
+        }
 
     @property
     def complete(self) -> bool:
