@@ -140,6 +140,8 @@ def mail_date(header: str | None) -> DocDate:
     raw = header.strip()
     # Comments carry 8-bit zone names; the number before them is what counts.
     plain = re.sub(r"\([^()]*\)?", " ", raw).strip()
+    # A year of three digits counts from 1900 (RFC 5322, 4.3): programs of 2000 wrote "100".
+    plain = re.sub(r"(?<=[a-z] )1\d\d(?= \d{1,2}:)", lambda year: str(1900 + int(year.group())), plain)
     try:
         moment = parsedate_to_datetime(plain)
         # Without a zone the day is taken as written.

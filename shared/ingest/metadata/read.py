@@ -16,7 +16,7 @@ from shared.text.converted import ConvertedText
 from shared.text.normalise import single_line, stored
 from shared.types import Language, VersionStatus
 
-_MAIL = "message/rfc822"
+_MAILS = frozenset({"message/rfc822", "application/vnd.ms-outlook", "application/vnd.ms-tnef"})
 _NO_TITLE = "untitled"
 _MAX_TITLE_CHARS = 300
 _MAX_LINE_TITLE_CHARS = 120
@@ -83,13 +83,13 @@ def _with_name(
         content,
         title=title,
         # A mail without a date that can be read has none.
-        doc_date=named_date(name) if when.day is None and mime != _MAIL else when,
+        doc_date=named_date(name) if when.day is None and mime not in _MAILS else when,
         doc_type=doc_type,
         doc_type_ancestors=ontology.doc_type_closure(doc_type),
         status=status,
         status_evidence=evidence,
         # Mails of one subject are a thread, not drafts of one another.
-        family=None if mime == _MAIL else about.family,
+        family=None if mime in _MAILS else about.family,
         number=about.number,
         named_by=stem_key(name),
     )
@@ -137,7 +137,7 @@ def _language(text: ConvertedText) -> Language:
 
 
 def _own_date(text: ConvertedText, *, mime: str) -> DocDate:
-    if mime == _MAIL:
+    if mime in _MAILS:
         # A date in a mail's text is about something else.
         return mail_date(_meta_text(text, "date"))
     declared = _meta_text(text, "doc_date")
