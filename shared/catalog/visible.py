@@ -51,6 +51,8 @@ class VisibleVersion:
     project: Mapping[str, Any] | None
     matter: Mapping[str, Any] | None
     sources: tuple[SourceObject, ...]
+    # The version whose changes this one shows, if that lies there without them as well.
+    compares: VersionId | None = None
 
     @property
     def is_final(self) -> bool:
@@ -71,9 +73,12 @@ def visible_of(connection: sa.Connection, viewer: Viewer, document_id: UUID) -> 
 def preferred(versions: Sequence[VisibleVersion]) -> VisibleVersion | None:
     """Return the version that stands for the document: the latest final one of these, else the newest.
 
-    Among what the caller may see: that a later final version exists behind a wall must not show.
+    Among what the caller may see: that a later final version exists behind a wall must not show. A comparison with one
+    of them stands for no document.
     """
-    return _last(version for version in versions if version.is_final) or _last(versions)
+    ids = {version.id for version in versions}
+    plain = [version for version in versions if version.compares not in ids]
+    return _last(version for version in plain if version.is_final) or _last(plain or versions)
 
 
 def _last(versions: Iterable[VisibleVersion]) -> VisibleVersion | None:
@@ -110,6 +115,7 @@ def _statement(mode: AclMode, *, is_administrator: bool) -> sa.Select[Any]:
             version.sha256,
             version.facts,
             version.created_at,
+            sa.case((version.is_comparison, version.redline_of)).label("compares"),
             text_key.label("text_key"),
             projects.c.id.label("project_id"),
             projects.c.key.label("project_key"),
@@ -156,6 +162,7 @@ def _version(rows: Sequence[Any]) -> VisibleVersion:
             SourceObject(SourceObjectId(row.object_id), row.path, row.name, row.source, row.source_version)
             for row in rows
         ),
+        compares=None if first.compares is None else VersionId(first.compares),
     )
 
 

@@ -25,14 +25,21 @@ def oldest_first() -> tuple[sa.ColumnElement[Any], sa.ColumnElement[Any]]:
 def latest_finals(among: sa.Select[Any]) -> sa.Select[Any]:
     """Return `document_id` and `version_id` of the newest final or executed version of each document.
 
-    `among` selects the ids of the versions in question. A document of which none is final has no row.
+    `among` selects the ids of the versions in question. A document of which none is final has no row. A comparison
+    with a version that is among them is never the one; what it is compared with and is not there does not count.
     """
     version = document_versions.c
     ordinal, seq = oldest_first()
     statuses: list[sa.ColumnElement[str]] = [sa.literal_column(f"'{status}'") for status in sorted(FINAL_STATUSES)]
     return (
         sa.select(version.document_id, version.id.label("version_id"))
-        .where(version.id.in_(among), version.status.in_(statuses))
+        .where(version.id.in_(among), version.status.in_(statuses), ~is_comparison(among))
         .ext(pg.distinct_on(version.document_id))
         .order_by(version.document_id, ordinal.desc(), seq.desc())
     )
+
+
+def is_comparison(among: sa.Select[Any]) -> sa.ColumnElement[bool]:
+    """Return: the version shows the changes of another one that is among these."""
+    version = document_versions.c
+    return sa.and_(version.is_comparison, version.redline_of.is_not(None), version.redline_of.in_(among))

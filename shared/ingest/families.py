@@ -12,17 +12,25 @@ _RANK = {VersionStatus.EXECUTED: 2, VersionStatus.FINAL: 1}
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """A version in its chain: its status, and the number that its file's name gave it."""
+    """A version in its chain: its status, and the number that its file's name gave it.
+
+    `is_comparison`: it shows the changes of a version that lies there without them as well.
+    """
 
     version_id: VersionId
     status: VersionStatus
     number: tuple[int, ...] | None
+    is_comparison: bool = False
 
 
 def latest_final(chain: Sequence[Link]) -> VersionId:
-    """Return the version that stands for the document: executed before final before the newest of the rest."""
-    best = max(range(len(chain)), key=lambda position: (_RANK.get(chain[position].status, 0), position))
-    return chain[best].version_id
+    """Return the version that stands for the document: executed before final before the newest of the rest.
+
+    A comparison stands for none, unless there is nothing else.
+    """
+    plain = [link for link in chain if not link.is_comparison] or list(chain)
+    best = max(range(len(plain)), key=lambda position: (_RANK.get(plain[position].status, 0), position))
+    return plain[best].version_id
 
 
 def position_of(new: Link, chain: Sequence[Link]) -> int:

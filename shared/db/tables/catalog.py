@@ -125,6 +125,8 @@ document_versions = sa.Table(
     # [{"kind", "value"}]: what the status was read from.
     sa.Column("status_evidence", Json, nullable=False, server_default="[]"),
     reference("redline_of", "document_versions.id", nullable=True, cascade=False),
+    # A redline of a version that lies there without the changes as well: such a one stands for no document.
+    sa.Column("is_comparison", sa.Boolean, nullable=False, server_default=sa.false()),
     # Title of this version's own content; a document's title is that of its latest final version.
     sa.Column("title", sa.Text, nullable=False),
     sa.Column("mime", sa.Text, nullable=False),

@@ -49,11 +49,12 @@ class ChainVersion:
     sha256: str
     mime: str
     facts: Facts
+    is_comparison: bool = False
 
     @property
     def link(self) -> Link:
         """What decides about its place in the chain."""
-        return Link(self.version_id, self.facts.status, self.facts.number)
+        return Link(self.version_id, self.facts.status, self.facts.number, self.is_comparison)
 
 
 def insert_document(
@@ -83,14 +84,17 @@ def observe(connection: sa.Connection, version_id: VersionId, object_id: SourceO
 
 def load_chain(connection: sa.Connection, document_id: DocumentId) -> list[ChainVersion]:
     """Return the versions of a document in their order."""
-    names = ("id", "ordinal", "sha256", "mime", "facts")
+    names = ("id", "ordinal", "sha256", "mime", "facts", "is_comparison")
     rows = connection.execute(
         sa.select(*(document_versions.c[name] for name in names))
         .where(document_versions.c.document_id == document_id)
         .order_by(document_versions.c.ordinal, document_versions.c.seq)
     )
     return [
-        ChainVersion(VersionId(row.id), row.ordinal, row.sha256, row.mime, Facts.from_json(row.facts)) for row in rows
+        ChainVersion(
+            VersionId(row.id), row.ordinal, row.sha256, row.mime, Facts.from_json(row.facts), row.is_comparison
+        )
+        for row in rows
     ]
 
 

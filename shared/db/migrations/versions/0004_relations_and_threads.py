@@ -13,6 +13,9 @@ depends_on = None
 
 
 def upgrade() -> None:
+    op.add_column(
+        "document_versions", sa.Column("is_comparison", sa.Boolean(), server_default=sa.false(), nullable=False)
+    )
     op.create_table(
         "relation_intents",
         sa.Column("version_id", sa.UUID(), nullable=False),
