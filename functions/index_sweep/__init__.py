@@ -1,0 +1,1 @@
+"""The index brought up to date with the database, on a schedule."""

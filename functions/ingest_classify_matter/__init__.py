@@ -1,0 +1,1 @@
+"""The stage classify_matter under the state machine."""

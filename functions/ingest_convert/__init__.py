@@ -1,0 +1,1 @@
+"""The stage convert under the state machine."""

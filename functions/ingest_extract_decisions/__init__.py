@@ -1,0 +1,1 @@
+"""The stage extract_decisions under the state machine."""

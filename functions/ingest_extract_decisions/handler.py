@@ -1,0 +1,12 @@
+"""What changed between versions, where and by whom: one stage of one object."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from shared.runtime.executions import LambdaContext, run_stage
+
+
+def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
+    """Answer the payload after the stage to the payload before it."""
+    return run_stage("extract_decisions", event, context)

@@ -1,0 +1,1 @@
+"""The stage extract_metadata under the state machine."""

@@ -1,0 +1,1 @@
+"""The stage fetch under the state machine."""

@@ -1,0 +1,1 @@
+"""The stage index under the state machine."""

@@ -1,0 +1,1 @@
+"""The files in an object, page by page."""

@@ -1,0 +1,1 @@
+"""A failure that its stage could not write down."""

@@ -1,0 +1,1 @@
+"""The stage relate under the state machine."""
