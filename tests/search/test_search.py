@@ -38,7 +38,7 @@ def test_a_result_says_what_was_found_and_where_it_stands(world: World, search: 
     (result,) = answer["results"]
     assert result["version_id"] == str(version)
     assert result["title"] == "Mietvertrag Lindenhof"
-    assert (result["doc_type"], result["doc_type_label"]) == ("contract.lease", "Lease")
+    assert (result["doc_type"], result["doc_type_label"]) == ("contract.lease", "Mietvertrag")
     assert (result["doc_date"], result["language"]) == ("2024-03-01", "de")
     assert result["matter"]["key"] == "nord-1"
     assert (result["version_status"], result["version_ordinal"], result["is_latest_final"]) == ("final", 1, True)
