@@ -19,7 +19,7 @@ from shared.ingest.convert.hyphens import join_cut_words
 MAX_PIXELS = 30_000_000
 # The engine reads nothing that is lower than this; a dot or a line of a mail's decoration need not be sent to it.
 MIN_SIDE_PIXELS = 12
-# What the engine itself calls hardly likely is dirt, a rule or a part of a drawing.
+# A line whose words the engine itself calls hardly likely is dirt, a rule or a part of a drawing.
 _NOISE_CONFIDENCE = 20.0
 # Paper is never of one grey; a picture whose greys lie closer together than this shows nothing.
 _BLANK_RANGE = 24
@@ -98,21 +98,25 @@ def _fitting(picture: Image.Image) -> Image.Image:
 
 
 def reading_of(tsv: str) -> Reading:
-    """Return the text of the engine's table: lines as they stand, paragraphs set apart by a blank line."""
-    lines: dict[tuple[str, ...], list[str]] = {}
-    confidences: list[float] = []
+    """Return the text of the engine's table: lines as they stand, paragraphs set apart by a blank line.
+
+    Lines are left out that the engine takes for hardly anything; a single word it may doubt without reason, like
+    an "of" between words that it is sure of.
+    """
+    lines: dict[tuple[str, ...], list[tuple[str, float]]] = {}
     for row in csv.DictReader(tsv.splitlines(), delimiter="\t", quoting=csv.QUOTE_NONE):
         word = (row.get("text") or "").strip()
-        if row.get("level") != _WORD_LEVEL or not word:
-            continue
-        confidence = float(row["conf"])
-        if confidence < _NOISE_CONFIDENCE:
-            continue
-        confidences.append(confidence)
-        lines.setdefault((row["block_num"], row["par_num"], row["line_num"]), []).append(word)
+        if row.get("level") == _WORD_LEVEL and word:
+            place = (row["block_num"], row["par_num"], row["line_num"])
+            lines.setdefault(place, []).append((word, float(row["conf"])))
     text, last = "", None
+    confidences: list[float] = []
     for (block, paragraph, _), words in lines.items():
-        text += ("" if last is None else "\n" if last == (block, paragraph) else "\n\n") + " ".join(words)
+        sure = [confidence for _, confidence in words]
+        if sum(sure) < _NOISE_CONFIDENCE * len(sure):
+            continue
+        confidences += sure
+        text += ("" if last is None else "\n" if last == (block, paragraph) else "\n\n") + " ".join(w for w, _ in words)
         last = (block, paragraph)
     mean = round(sum(confidences) / len(confidences), 1) if confidences else None
     return Reading(join_cut_words(text), mean, len(confidences))

@@ -98,7 +98,7 @@ def _converted(document: Any, reader: PageReader | None) -> Conversion:
 
 def _page(document: Any, page: Any, number: int, found: _Findings, reader: PageReader | None) -> tuple[str, str]:
     layer = layer_of(page)
-    fields = "\n".join(pdf_forms.field_lines(document, page))
+    fields = "\n".join([*pdf_forms.field_lines(document, page), *pdf_forms.typed_lines(page)])
     for note in pdf_forms.notes(page):
         found.notes.append({"page": number, **note})
     if layer.has_invisible:

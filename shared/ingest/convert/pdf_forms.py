@@ -12,7 +12,7 @@ from pypdfium2 import raw
 from shared.text.normalise import stored
 
 _BUTTONS = frozenset({raw.FPDF_FORMFIELD_CHECKBOX, raw.FPDF_FORMFIELD_RADIOBUTTON})
-_NO_NOTES = frozenset({raw.FPDF_ANNOT_WIDGET, raw.FPDF_ANNOT_LINK, raw.FPDF_ANNOT_POPUP})
+_NO_NOTES = frozenset({raw.FPDF_ANNOT_WIDGET, raw.FPDF_ANNOT_LINK, raw.FPDF_ANNOT_POPUP, raw.FPDF_ANNOT_FREETEXT})
 _MAX_ANNOTATIONS = 10_000
 _MAX_XFA_BYTES = 20 * 1024 * 1024
 
@@ -31,30 +31,30 @@ def field_lines(document: Any, page: Any) -> Iterator[str]:
             yield line
 
 
-def notes(page: Any) -> Iterator[dict[str, str | None]]:
-    """Yield what was attached to the page as a note, a mark or a stamp, if it says something."""
+def typed_lines(page: Any) -> Iterator[str]:
+    """Yield what was typed onto the page as free text: no field, no part of the page's text, and seen by everyone."""
     for annotation, kind in _annotations(page):
-        if kind in _NO_NOTES:
-            continue
-        text = _entry(annotation, b"Contents").strip()
-        if text:
-            yield {
-                "author": _entry(annotation, b"T") or None,
-                "date": _entry(annotation, b"M") or None,
-                "text": text,
-                "shown": "yes" if kind == raw.FPDF_ANNOT_FREETEXT else None,
-            }
+        if kind == raw.FPDF_ANNOT_FREETEXT and (text := _entry(annotation, b"Contents").strip()):
+            yield text
+
+
+def notes(page: Any) -> Iterator[dict[str, str | None]]:
+    """Yield what readers have attached to the page as a note, a mark or a stamp, if it says something."""
+    for annotation, kind in _annotations(page):
+        if kind not in _NO_NOTES and (text := _entry(annotation, b"Contents").strip()):
+            author, date = _entry(annotation, b"T"), _entry(annotation, b"M")
+            yield {"author": author or None, "date": date or None, "text": text}
 
 
 def remove_fields(page: Any) -> None:
-    """Take the fields off the page in memory, so that a drawing of it does not show their values a second time."""
+    """Take fields and typed text off the page in memory: a drawing of it must not show them a second time."""
     for position in range(min(raw.FPDFPage_GetAnnotCount(page.raw), _MAX_ANNOTATIONS) - 1, -1, -1):
         annotation = raw.FPDFPage_GetAnnot(page.raw, position)
         if not annotation:
             continue
         kind = raw.FPDFAnnot_GetSubtype(annotation)
         raw.FPDFPage_CloseAnnot(annotation)
-        if kind == raw.FPDF_ANNOT_WIDGET:
+        if kind in {raw.FPDF_ANNOT_WIDGET, raw.FPDF_ANNOT_FREETEXT}:
             raw.FPDFPage_RemoveAnnot(page.raw, position)
 
 
