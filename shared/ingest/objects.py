@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
@@ -56,11 +56,29 @@ class ObjectRow:
 
 @dataclass(frozen=True, slots=True)
 class MemberRow:
-    """A file in another one: its place in it, its name, and the hash under which its bytes are stored."""
+    """A file in another one: its folder and name in it, and the hash under which its bytes are stored.
 
-    position: int
+    `number` counts the files of one folder that bear the same name, so that a file keeps its row when others come or
+    go. `raw_name` is in hexadecimal; one that is `refused` ({"error", "reason"}) has no bytes.
+    """
+
+    number: int
     name: str
-    sha256: str
+    sha256: str | None
+    folder: str = ""
+    raw_name: str | None = None
+    refused: Mapping[str, str] | None = None
+
+    @property
+    def path(self) -> str:
+        """Folder and name."""
+        return f"{self.folder}/{self.name}" if self.folder else self.name
+
+    @property
+    def mark(self) -> str:
+        """What follows the id of the file around it in the file's own id. A folder cannot pass for another mark."""
+        folder = self.folder.replace("!", "_")
+        return f"!/{self.number}/{folder}/{self.name}" if folder else f"!/{self.number}/{self.name}"
 
 
 def ensure_source(connection: sa.Connection, name: str, config: SourceConfig) -> SourceId:
@@ -112,11 +130,11 @@ def register(connection: sa.Connection, source_id: SourceId, found: Sequence[Fou
     return ids
 
 
-def register_members(connection: sa.Connection, parent: ObjectRow, members: Sequence[MemberRow]) -> None:
+def register_members(connection: sa.Connection, parent: ObjectRow, members: Sequence[MemberRow], *, most: int) -> None:
     """Make these the files in a file: objects of their own, each with the ACL of the file that holds it.
 
     Those that were in it before and no longer are have gone, with all that is in them. Raises `LimitExceededError`
-    when the names of files in one another become too long.
+    when the names of files in one another become too long, or when the outermost file holds more than `most` files.
     """
     # Whoever changes the parent's ACL waits, or is waited for: no member is left with the ACL of before.
     connection.execute(
@@ -125,8 +143,8 @@ def register_members(connection: sa.Connection, parent: ObjectRow, members: Sequ
     batch: list[dict[str, Any]] = [
         {
             "source_id": str(parent.source_id),
-            "external_id": f"{parent.external_id}!/{member.position}/{member.name}",
-            "path": f"{parent.path}/{member.name}",
+            "external_id": parent.external_id + member.mark,
+            "path": f"{parent.path}/{member.path}",
             "name": member.name,
             "sha256": member.sha256,
             "parent_id": str(parent.id),
@@ -135,12 +153,31 @@ def register_members(connection: sa.Connection, parent: ObjectRow, members: Sequ
     ]
     if any(_is_too_long(str(row["external_id"])) for row in batch):
         raise LimitExceededError(f"the path of a file in the file is longer than {_MAX_ID_BYTES} bytes")
+    if len(batch) + _elsewhere(connection, parent) > most:
+        raise LimitExceededError(f"the files in one another are more than {most}; store those that count by themselves")
     kept = [str(row["external_id"]) for row in batch]
     deletions.tombstone_members(connection, parent.id, but=kept)
     if batch:
         deletions.restore(connection, parent.source_id, kept)
         _upsert(connection, sorted(batch, key=lambda row: str(row["external_id"])), ("path", "name", "sha256"))
         inherit_acl(connection, parent.id)
+
+
+def _elsewhere(connection: sa.Connection, parent: ObjectRow) -> int:
+    """Return how many files lie in the outermost file around an object, those in the object itself left out."""
+    outermost = MEMBER_MARK.split(parent.external_id)[0]
+    if outermost == parent.external_id:
+        return 0
+    inner = source_objects.alias("inner_objects")
+    tree = (
+        sa.select(source_objects.c.id)
+        .where(source_objects.c.source_id == parent.source_id, source_objects.c.external_id == outermost)
+        .cte("tree", recursive=True)
+    )
+    below = sa.select(inner.c.id).join(tree, inner.c.parent_id == tree.c.id)
+    tree = tree.union_all(below.where(inner.c.deleted_at.is_(None), inner.c.parent_id != parent.id))
+    # The outermost file is a row of the tree and no file in it.
+    return connection.execute(sa.select(sa.func.count() - 1).select_from(tree)).scalar_one()
 
 
 def columns() -> list[sa.ColumnElement[Any]]:

@@ -60,6 +60,10 @@ HOLDS = {
     "F66": ["Subject: Subject öäü Subject", "Body öäü Body"],
     "F68": ["Subject: test email", "Test email with 1 msg attachment, 1 pdf"],
     "F70": ["These are five files.", "Five files from Hell!"],
+    "F71": ["dangerous/dont/touch.pl"],
+    "F74": ["unencrypted.txt", "\nencrypted.txt"],
+    "F75": ["droste.jpg", "droste.zip"],
+    "F77": ["审计压缩包文件检索测试/集团邮件审计系统2021年自动巡检需求文档_V4.0.doc"],
     "F79": ["Übersicht"],
     "F80": ["This is a sample text"],
     "F82": ["Jahresabschluss zum Geschäftsjahr vom 01.01.2020 bis zum 31.12.2020"],
@@ -73,16 +77,16 @@ MEMBERS = {
     "F62": ["t.txt"],
     "F68": ["Test Attachment.msg", "smbprn.00009008.KdcPjl.pdf"],
     "F70": ["quick.doc", "quick.html", "quick.pdf", "quick.txt", "quick.xml"],
+    "F71": ["touch.pl"],
+    "F74": ["unencrypted.txt", "encrypted.txt"],
+    "F75": ["droste.jpg", "droste.zip"],
+    "F77": ["集团邮件审计系统2021年自动巡检需求文档_V4.0.doc"],
 }
 TITLES = {"F60": "Säying Hello", "F66": "Subject öäü Subject", "F80": "Title", "F12": "Document with Comments"}
 # Of the rest: the error, and the words that its reason must hold.
 REASONS: dict[str, tuple[type[PermanentError], str]] = {
     "F23": (EncryptedFileError, "password"),
     "F25": (UnreadableFileError, "no whole ZIP package"),
-    "F71": (UnsupportedFileError, "application/zip"),
-    "F74": (UnsupportedFileError, "application/zip"),
-    "F75": (UnsupportedFileError, "application/zip"),
-    "F77": (UnsupportedFileError, "application/zip"),
     "F87": (UnsupportedFileError, "application/xml"),
 }
 

@@ -41,7 +41,7 @@ def source_id(engine: sa.Engine) -> SourceId:
         ids = objects.register(connection, made, found)
         row = connection.execute(sa.select(*objects.columns()).where(source_objects.c.id == ids["akte/post.eml"])).one()
         members = [MemberRow(position, "Anlage.txt", f"{position}" * 64) for position in (1, 2)]
-        objects.register_members(connection, objects.ObjectRow(*row), members)
+        objects.register_members(connection, objects.ObjectRow(*row), members, most=10)
     return made
 
 

@@ -12,13 +12,15 @@ import sys
 import tempfile
 import threading
 import time
+from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 from shared import errors
 from shared.errors import LimitExceededError, PermanentError, TransientError, UnreadableFileError
-from shared.ingest.convert.formats import Conversion, Member
+from shared.ingest.convert.formats import Conversion, Limits, Member, Refusal
 from shared.ingest.convert.ocr import NotReadError
 from shared.ingest.convert.ocr_engine import FileRecognition, Recognition, recognition
 from shared.ingest.convert.worker import MEMBERS_FILE, PICTURE_FILE, TABLE_FILE, TEXT_FILE
@@ -44,10 +46,18 @@ class ConversionProcess:
     that need it are flagged.
     """
 
-    def __init__(self, *, memory_bytes: int, output_bytes: int, recognition: Recognition | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        memory_bytes: int,
+        output_bytes: int,
+        member_bytes: int | None = None,
+        members: int = 10_000,
+        recognition: Recognition | None = None,
+    ) -> None:
         self._limits = {
             "memory_bytes": memory_bytes,
-            "output_bytes": output_bytes,
+            "limits": asdict(Limits(members, member_bytes or output_bytes, output_bytes)),
             "ocr": recognition.rules.to_json() if recognition else None,
         }
         self._output_bytes = output_bytes
@@ -175,6 +185,8 @@ def conversion_process(limits: Ingest, store: ObjectStore) -> ConversionProcess:
     return ConversionProcess(
         memory_bytes=limits.convert_memory_bytes,
         output_bytes=limits.max_file_bytes * 2,
+        member_bytes=limits.max_file_bytes,
+        members=limits.max_members,
         recognition=recognition(limits, store),
     )
 
@@ -210,11 +222,23 @@ def _read(folder: Path, output_bytes: int) -> Conversion:
         raise LimitExceededError("the converted file is larger than is allowed")
     try:
         text = ConvertedText.from_json((folder / TEXT_FILE).read_bytes())
-        names = json.loads((folder / MEMBERS_FILE).read_text(encoding="utf-8"))
-        members = tuple(Member(name, (folder / str(position)).read_bytes()) for position, name in enumerate(names))
+        about = json.loads((folder / MEMBERS_FILE).read_text(encoding="utf-8"))
+        members = tuple(_member(folder / str(position), row) for position, row in enumerate(about))
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise UnreadableFileError(f"the converter left no whole result: {type(error).__name__}") from error
     return Conversion(text, members)
+
+
+def _member(content: Path, row: Mapping[str, Any]) -> Member:
+    """Return a member as the worker described it; what is not of the kind that it should be raises `TypeError`."""
+    name, folder, raw, refused = row["name"], row["folder"], row["raw_name"], row["refused"]
+    if not (isinstance(name, str) and isinstance(folder, str)):
+        raise TypeError("a name is no text")
+    raw_name = bytes.fromhex(raw) if raw is not None else None
+    if refused is None:
+        return Member(name, content.read_bytes(), folder, raw_name)
+    error = _error(str(refused["error"]), str(refused["reason"]))
+    return Member(name, None, folder, raw_name, Refusal(type(error).__name__, error.message))
 
 
 def _error(name: str, message: str) -> PermanentError | TransientError:

@@ -17,16 +17,16 @@ import os
 import resource
 import sys
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from PIL import Image
 
 from shared import errors
-from shared.ingest.convert.formats import FORMATS, Conversion
+from shared.ingest.convert.formats import FORMATS, Conversion, Limits
 from shared.ingest.convert.ocr import NotReadError, OcrRules, PageReader
 
-MAX_MEMBERS = 2000
 TEXT_FILE = "text.json"
 MEMBERS_FILE = "members.json"
 PICTURE_FILE = "page.pgm"
@@ -42,8 +42,9 @@ _REFUSED = frozenset(
 
 def main() -> None:
     """Serve conversions until standard input ends."""
-    limits = json.loads(sys.argv[1])
-    rules = OcrRules(**limits["ocr"]) if limits["ocr"] else None
+    given = json.loads(sys.argv[1])
+    limits = Limits(**given["limits"])
+    rules = OcrRules(**given["ocr"]) if given["ocr"] else None
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
 
     def say(answer: dict[str, Any]) -> None:
@@ -52,12 +53,12 @@ def main() -> None:
 
     # Whatever a library prints must not look like an answer.
     os.dup2(2, 1)
-    _limit(limits["memory_bytes"], limits["output_bytes"])
+    _limit(given["memory_bytes"], limits.output_bytes)
     sys.addaudithook(_refuse)
     while line := sys.stdin.readline():
         request = json.loads(line)
         reader = PageReader(rules, _asking(say, Path(request["output"]))) if rules else None
-        say(_answer(request, reader, limits["output_bytes"]))
+        say(_answer(request, reader, limits))
 
 
 def _asking(say: Callable[[dict[str, Any]], None], folder: Path) -> Callable[[Image.Image], str]:
@@ -72,11 +73,11 @@ def _asking(say: Callable[[dict[str, Any]], None], folder: Path) -> Callable[[Im
     return ask
 
 
-def _answer(request: dict[str, Any], reader: PageReader | None, output_bytes: int) -> dict[str, str]:
+def _answer(request: dict[str, Any], reader: PageReader | None, limits: Limits) -> dict[str, str]:
     _limit_cpu(request["cpu_s"])
     try:
         content = Path(request["input"]).read_bytes()
-        _write(_converted(request["format"], content, reader), Path(request["output"]), output_bytes)
+        _write(_converted(request["format"], content, reader, limits), Path(request["output"]), limits)
     except errors.PermanentError as error:
         return {"error": type(error).__name__, "message": error.message}
     except (MemoryError, RecursionError) as error:
@@ -91,27 +92,39 @@ def _answer(request: dict[str, Any], reader: PageReader | None, output_bytes: in
     return {}
 
 
-def _converted(format_name: str, content: bytes, reader: PageReader | None) -> Conversion:
+def _converted(format_name: str, content: bytes, reader: PageReader | None, limits: Limits) -> Conversion:
     chosen = next((known for known in FORMATS.values() if known.name == format_name), None)
     if chosen is None:
         raise errors.UnsupportedFileError(f"there is no converter {format_name!r}")
     module = importlib.import_module(f"shared.ingest.convert.{format_name}")
-    result = module.convert(content, reader) if chosen.reads_pictures else module.convert(content)
+    more = [*([reader] if chosen.reads_pictures else []), *([limits] if chosen.unpacks else [])]
+    result = module.convert(content, *more)
     if not isinstance(result, Conversion):
         raise TypeError(f"{format_name} gave {type(result).__name__}")
     return result
 
 
-def _write(conversion: Conversion, folder: Path, output_bytes: int) -> None:
-    if len(conversion.members) > MAX_MEMBERS:
-        raise errors.LimitExceededError(f"the file holds {len(conversion.members)} files; {MAX_MEMBERS} are allowed")
+def _write(conversion: Conversion, folder: Path, limits: Limits) -> None:
+    members = conversion.members
+    if len(members) > limits.members:
+        raise errors.LimitExceededError(f"the file holds {len(members)} files; {limits.members} are allowed")
     text = conversion.text.to_json()
-    if len(text) + sum(len(member.content) for member in conversion.members) > output_bytes:
-        raise errors.LimitExceededError(f"the converted file is larger than {output_bytes} bytes")
+    if len(text) + sum(len(member.content or b"") for member in members) > limits.output_bytes:
+        raise errors.LimitExceededError(f"the converted file is larger than {limits.output_bytes} bytes")
     (folder / TEXT_FILE).write_bytes(text)
-    for position, member in enumerate(conversion.members):
-        (folder / str(position)).write_bytes(member.content)
-    (folder / MEMBERS_FILE).write_text(json.dumps([member.name for member in conversion.members]), encoding="utf-8")
+    for position, member in enumerate(members):
+        if member.content is not None:
+            (folder / str(position)).write_bytes(member.content)
+    about = [
+        {
+            "name": member.name,
+            "folder": member.folder,
+            "raw_name": member.raw_name.hex() if member.raw_name is not None else None,
+            "refused": asdict(member.refused) if member.refused else None,
+        }
+        for member in members
+    ]
+    (folder / MEMBERS_FILE).write_text(json.dumps(about), encoding="utf-8")
 
 
 def _limit(memory_bytes: int, output_bytes: int) -> None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections import Counter
 from collections.abc import Sequence
+from dataclasses import asdict
 from functools import cache
 
 import sqlalchemy as sa
@@ -17,15 +19,16 @@ from shared.errors import LimitExceededError
 from shared.ingest import deletions, objects
 from shared.ingest.contract import Payload, Services, StageInput, StageResult
 from shared.ingest.convert.formats import FORMATS, Format, Member, format_of
-from shared.ingest.objects import MemberRow
+from shared.ingest.objects import MEMBER_MARK, MemberRow
 from shared.ingest.recordset import recordset
+from shared.ingest.refusals import MEMBERS_KIND
 from shared.providers.storage import derived_key, original_key
 from shared.text.converted import ARTIFACT_KIND
 from shared.text.normalise import single_line
 
-MEMBERS_KIND = "members"
 MAX_DEPTH = 8
 _MAX_NAME_CHARS = 200
+_MAX_FOLDER_CHARS = 400
 
 
 def producer(payload: Payload) -> str:
@@ -40,11 +43,11 @@ def convert(call: StageInput, services: Services) -> StageResult:
     chosen = format_of(call.payload.need("mime"))
     made = _earlier(services, sha256, chosen) or _convert(call, services, sha256, chosen)
     if made[MEMBERS_KIND]:
-        if call.row.external_id.count("!/") >= MAX_DEPTH:
+        if len(MEMBER_MARK.findall(call.row.external_id)) >= MAX_DEPTH:
             raise LimitExceededError(f"files lie in one another more than {MAX_DEPTH} deep")
         members = [MemberRow(**row) for row in json.loads(services.store.get(made[MEMBERS_KIND]))]
         with services.engine.begin() as connection:
-            objects.register_members(connection, call.row, members)
+            objects.register_members(connection, call.row, members, most=services.settings.ingest.max_members)
     elif call.row.sha256 is not None:
         # It may have held files before its bytes changed.
         with services.engine.begin() as connection:
@@ -106,22 +109,45 @@ def _record() -> sa.Insert:
 
 def _stored_members(services: Services, members: Sequence[Member]) -> bytes:
     """Store each member's bytes as an original and return the list of them; a name is data, never a path."""
-    rows = []
+    rows: list[MemberRow] = []
+    seen: Counter[tuple[str, str]] = Counter()
     for position, member in enumerate(members, start=1):
-        sha256 = hashlib.sha256(member.content).hexdigest()
-        key = original_key(sha256)
-        if not services.store.exists(key):
-            services.store.put(key, member.content)
-        rows.append({"position": position, "name": member_name(member.name, position), "sha256": sha256})
-    return json.dumps(rows, ensure_ascii=False).encode()
+        place = (member_folder(member.folder), member_name(member.name, position))
+        # Two whose names were cleaned to the same are still two.
+        seen[place] += 1
+        sha256 = None if member.content is None else _stored(services, member.content)
+        raw = member.raw_name.hex() if member.raw_name is not None else None
+        refused = asdict(member.refused) if member.refused else None
+        rows.append(MemberRow(seen[place], place[1], sha256, place[0], raw, refused))
+    return json.dumps([asdict(row) for row in rows], ensure_ascii=False).encode()
+
+
+def _stored(services: Services, content: bytes) -> str:
+    sha256 = hashlib.sha256(content).hexdigest()
+    key = original_key(sha256)
+    if not services.store.exists(key):
+        services.store.put(key, content)
+    return sha256
 
 
 def member_name(name: str, position: int) -> str:
     """Return the last part of a member's name, printable; "../../touch.pl" is "touch.pl"."""
-    last = single_line(name).replace("\\", "/").rstrip("/").rpartition("/")[2]
-    clean = "".join(c for c in last if c.isprintable()).strip(". ")
-    if len(clean) > _MAX_NAME_CHARS:
-        stem, dot, ending = clean.rpartition(".")
+    last = _parts(name)[-1]
+    if len(last) > _MAX_NAME_CHARS:
+        stem, dot, ending = last.rpartition(".")
         kept = f"{dot}{ending}"[:20] if dot else ""
-        clean = (stem or clean)[: _MAX_NAME_CHARS - len(kept)] + kept
-    return clean or f"file {position}"
+        last = (stem or last)[: _MAX_NAME_CHARS - len(kept)] + kept
+    return last or f"file {position}"
+
+
+def member_folder(folder: str) -> str:
+    """Return a member's folder without what leads out of it; of a long one, the end that is nearest to the file."""
+    parts = [part[:_MAX_NAME_CHARS] for part in _parts(folder) if part]
+    while len("/".join(parts)) > _MAX_FOLDER_CHARS:
+        del parts[0]
+    return "/".join(parts)
+
+
+def _parts(path: str) -> list[str]:
+    parts = single_line(path).replace("\\", "/").rstrip("/").split("/")
+    return ["".join(c for c in part if c.isprintable()).strip(". ") for part in parts]

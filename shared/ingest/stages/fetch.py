@@ -12,7 +12,7 @@ from shared.db.engine import recording
 from shared.db.prepared import hot
 from shared.db.tables.sources import source_objects
 from shared.errors import EmptyFileError, LimitExceededError
-from shared.ingest import places
+from shared.ingest import places, refusals
 from shared.ingest.contract import Services, StageInput, StageResult
 from shared.ingest.convert.kind import kind_of
 from shared.ingest.objects import ObjectRow
@@ -31,6 +31,8 @@ def fetch(call: StageInput, services: Services) -> StageResult:
     if row.parent_id is not None and row.sha256 is not None:
         # The conversion of the file around it has stored the bytes.
         content, sha256 = services.store.get(original_key(row.sha256)), row.sha256
+    elif row.parent_id is not None:
+        raise refusals.why(services, row)
     else:
         with services.source.open(row.external_id) as stream:
             content, sha256 = read_limited(stream, max_bytes=services.settings.ingest.max_file_bytes)
