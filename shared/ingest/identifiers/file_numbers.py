@@ -19,7 +19,7 @@ _SIGNS = [
         # ordinary courts and prosecutors
         "C H B O S T U W F UF WF UFH UH AR OH OWi Ds Cs Ls Ks KLs Ns Qs Js UJs VRs VRJs Gs BRs Ss Ws VAs StVK M K L N",
         "J IN IK IE VI XVII III IV HKO HK{s}O KfH{s}O Kart Verg Lw UKl EK RVs RBs ORs ORbs OBWs Rv Ss{s}OWi Ss{s}Bs",
-        "StO Vollz Wx Sch SchH VA Ausl OAus OJs OBL Ni ObOWi StRR Zs HEs Bs UR{s}II UR{s}III Li EH BJs BGs StE",
+        "Rev Reh Rh SsRs SsBs VK{s}LSA VollzWs OLGAusl StO Vollz Wx Sch SchH VA Ausl OAus OJs OBL Ni ObOWi StRR Zs HEs Bs UR{s}II UR{s}III Li EH BJs BGs StE",
         # federal courts
         "ZR ZB ZA ARZ StR StB ARs AR KZR KZB KVR KVZ EnVR EnZR EnVZ EnRB BLw AnwZ AnwSt NotZ NotSt RiZ RiSt PatAnwZ",
         "BvR BvL BvF BvE BvB BvC BvG BvH BvK BvM BvN BvO BvP BvQ BvT PBvU PBvS",
@@ -27,7 +27,7 @@ _SIGNS = [
         "AZR AZB AZN AZA ABR ABN ABA ASR GS AS AV Ca BV BVGa Ga Ha Sa SaGa SLa SHa Ta TaBV TaBVGa TaBVHa Oa",
         # administrative and fiscal courts
         "A D E G P R V Z AE AK BN BS CE CN CS DB KN KR ME NE OB VR WB WD GrS KO LA LB LC MB MN PA ZB ZO So Bf Nc KM KE",
-        "SV NB PKH",
+        "SV NB PKH OA KS MR PS LP KF RR MF LZ MC MP LD OD",
         # social courts
         "AL AY BA BK BL EG KA KG RE RS RK RJ RA RU RVg RKn RAr RKg SB SF SO VE VG VJ VK VM VS VU SV P{s}A",
     )
@@ -35,17 +35,18 @@ _SIGNS = [
 ]
 _ROMAN_CHAMBER = r"[IVX]{1,5}[ab]?"
 _SIGN = "|".join(sign.replace("{s}", r"[^\S\n]?") for sign in sorted(set(_SIGNS), key=len, reverse=True))
-_INNER = r"(?:[^\S\n]{0,2}\((?:[A-Z]|Kart|EnwG|EnW|Ü|pat|Brfg|VS|Vs|VZ|Vollz|OWi|SO|Ri|KapMuG|Enw|Rev|P)\))"
+_INNER = r"(?:[^\S\n]{0,2}\((?:[A-Za-zÜ]|[A-Z]{2,3}|Kart|Brfg|EnwG|EnW|Enw|pat|Vs|Vollz|OWi|Ri|KapMuG|Rev|Reh|Ausl)\))"
 _SUFFIX = (
-    r"(?:KfH|B[^\S\n]?ER|ER|NZB|R|B|PKH|KL|WA|RG|EU|Kart|BH|C|S|BK|As[^\S\n]HGW|\((?:PKH|Kart|EnwG|EP|EU|pat|Rev)\)|E|G|L|D|Z"
+    r"(?:KfH|B[^\S\n]?ER|ER|NZB|R|B|PKH|KL|WA|RG|EU|Kart|BH|C|S|BK|(?:As[^\S\n])?(?:HGW|SN|HAL|MD)|As|(?:Str|M)?Vollz|WEG|Lw"
+    r"|\((?:PKH|VKH|Kart|EnwG|EP|EU|pat|Rev|Hs|KfB|Abl|(?:Str|M)?Vollz\.?|Zust|B|Z)\)|E|G|L|D|Z"
     r"|eA|EASO|VKH|RN|F|U|K|Kg|AO|A|NW|P|RH)"
 )
-_NUMBER = r"(?P<number>\d{1,6})[^\S\n]?[/.][^\S\n]?(?P<year>\d{4}|\d{2})(?!\d|[./]\d)"
+_NUMBER = r"(?P<number>\d{1,6}(?:[^\S\n][ab](?=/))?)[^\S\n]?[/.][^\S\n]?(?P<year>\d{4}|\d{2})(?!\d|[./]\d)"
 _FILE_NUMBER = re.compile(
     rf"""(?<![\w./-])
     (?:(?P<place>(?:VG|OVG|VGH|OLG)|[A-Z]{{1,2}}|\d?[A-Z][a-z])[^\S\n]{{1,2}})?
     (?P<chamber>(?:{_ROMAN_CHAMBER}|\d{{1,4}}[a-z]?)(?:[-/][IVX\d]{{1,4}}[a-z]?)?){SPACE}
-    (?P<sign>{_SIGN})(?P<inner>{_INNER})?{SPACE}
+    (?P<first>(?:OLG|OWi|Qs|Ds|Ls|Ks|KLs|Rv|Cs|Gs){SPACE}\d{{1,4}}{SPACE})?(?P<sign>{_SIGN})(?P<inner>{_INNER})?{SPACE}
     {_NUMBER}
     (?P<tail>\.[A-Z]{{1,3}}(?![\w.]))?(?P<suffix>(?:[^\S\n]{{1,2}}{_SUFFIX}(?![\w.])){{0,3}})""",
     re.VERBOSE,
@@ -100,7 +101,9 @@ def file_numbers(text: str) -> Iterator[Identifier]:
         yield _found("file_number", match, single_line(match.group(0)))
     for match in _FILE_NUMBER.finditer(text):
         tail = match["tail"] or ""
-        head = f"{match['place'] or ''} {match['chamber']} {match['sign']} {match['inner'] or ''}"
+        head = (
+            f"{match['place'] or ''} {match['chamber']} {match['first'] or ''} {match['sign']} {match['inner'] or ''}"
+        )
         number = f"{match['number']}/{match['year'][-2:]}{tail}{match['suffix']}"
         yield _found("file_number", match, single_line(f"{head} {number}"))
     for match in _ALONE.finditer(text):
