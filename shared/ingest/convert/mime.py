@@ -24,6 +24,7 @@ MAX_STRUCTURE_CHARS = 64 * 1024
 _PIECE = 64 * 1024
 # Parsing a header takes the square of its length: of longer ones only the encoded words are decoded.
 _MAX_PARSED_CHARS = 5000
+_LINE_END = re.compile(r"\r?\n")
 _LINE_FOLD = re.compile(r"\r?\n[ \t]+")
 _HEADER_LINE = re.compile(rb"\s*[!-9;-~]{1,100}:")
 _SAFE_ERRORS = (
@@ -47,10 +48,15 @@ class _AsSent(Compat32):
     def header_fetch_parse(self, name: str, value: str) -> str:
         if len(value) > MAX_STRUCTURE_CHARS:
             raise LimitExceededError(f"the mail's header {name[:40]} is longer than {MAX_STRUCTURE_CHARS} characters")
-        return readable(value)
+        return readable(value).strip()
+
+    def header_source_parse(self, sourcelines: list[str]) -> tuple[str, str]:
+        name, _, value = sourcelines[0].partition(":")
+        return name, (value + "".join(sourcelines[1:])).rstrip("\r\n")
 
     def fold_binary(self, name: str, value: str) -> bytes:
-        return f"{name}: {value}{self.linesep}".encode("utf-8", "surrogateescape")
+        lines = _LINE_END.sub(self.linesep, value)
+        return f"{name}:{lines}{self.linesep}".encode("utf-8", "surrogateescape")
 
 
 class _Counted(Message):
@@ -74,7 +80,8 @@ def parse(content: bytes) -> Part:
         return _Counted(policy=policy)
 
     # The parser hands its policy to what makes the parts; the stubs do not know.
-    parser = BytesFeedParser(make, policy=_AsSent())  # type: ignore[arg-type] # see above
+    policy = _AsSent(linesep="\r\n" if b"\r\n" in content[:_PIECE] else "\n")
+    parser = BytesFeedParser(make, policy=policy)  # type: ignore[arg-type] # see above
     for start in range(0, len(content), _PIECE):
         parser.feed(content[start : start + _PIECE])
     return parser.close()
@@ -100,9 +107,9 @@ def header(message: Part, name: str) -> str | None:
     raw = next((str(value) for key, value in message.raw_items() if key.lower() == name.lower()), None)
     if raw is None:
         return None
-    unfolded = _LINE_FOLD.sub(" ", readable(raw))
+    unfolded = _LINE_FOLD.sub(" ", readable(raw)).strip()
     value = unfolded if name == "Date" else _decoded(name, unfolded)
-    return (value if value.strip() else unfolded).strip() or None
+    return value.strip() or unfolded or None
 
 
 def _decoded(name: str, value: str) -> str:

@@ -126,7 +126,7 @@ class MimeReader:
         content = bytes_of(message)
         if not message.keys() and str(part.get("Content-Transfer-Encoding", "")).strip().lower() == "base64":
             # Against the standard, and sent all the same: the parser took the coded lines for the mail.
-            message.add_header("Content-Transfer-Encoding", "base64")
+            message["Content-Transfer-Encoding"] = "base64"
             content = content_of(message)
             message = parse(content)
         name = file_name(part) or header(message, "Subject") or "message"

@@ -156,6 +156,10 @@ class _Reader:
     def _result(self) -> RtfText:
         found = self._found
         found.parts = {name: _whole(self._sinks[name]) for name in PARTS if name in self._sinks}
+        for name in (HEADER, FOOTER, NOTES):
+            if name in found.parts:
+                # A mark and a blank stand before a note.
+                found.parts[name] = "\n".join(line.strip() for line in found.parts[name].split("\n"))
         if self._is_html:
             found.html = found.parts.pop(BODY, "")
         found.title = _whole(self._sinks.get(_TITLE, [])).strip() or None
