@@ -19,7 +19,8 @@ _SIGNS = [
         # ordinary courts and prosecutors
         "C H B O S T U W F UF WF UFH UH AR OH OWi Ds Cs Ls Ks KLs Ns Qs Js UJs VRs VRJs Gs BRs Ss Ws VAs StVK M K L N",
         "J IN IK IE VI XVII III IV HKO HK{s}O KfH{s}O Kart Verg Lw UKl EK RVs RBs ORs ORbs OBWs Rv Ss{s}OWi Ss{s}Bs",
-        "Rev Reh Rh SsRs SsBs VK{s}LSA VollzWs OLGAusl StO Vollz Wx Sch SchH VA Ausl OAus OJs OBL Ni ObOWi StRR Zs HEs Bs UR{s}II UR{s}III Li EH BJs BGs StE",
+        "Rev Reh Rh SsRs SsBs VK{s}LSA VollzWs OLGAusl StO Vollz",
+        "Wx Sch SchH VA Ausl OAus OJs OBL Ni ObOWi StRR Zs HEs Bs UR{s}II UR{s}III Li EH BJs BGs StE",
         # federal courts
         "ZR ZB ZA ARZ StR StB ARs AR KZR KZB KVR KVZ EnVR EnZR EnVZ EnRB BLw AnwZ AnwSt NotZ NotSt RiZ RiSt PatAnwZ",
         "BvR BvL BvF BvE BvB BvC BvG BvH BvK BvM BvN BvO BvP BvQ BvT PBvU PBvS",
