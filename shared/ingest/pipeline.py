@@ -15,7 +15,7 @@ from shared.ingest.stages.relate import relate
 from shared.ontology.tree import load_ontology
 from shared.settings import Settings
 
-_FETCH, _METADATA, _MATTER, _RELATE, _INDEX = "1", "2", "1", "2", "3"
+_FETCH, _METADATA, _MATTER, _RELATE, _INDEX = "1", "2", "1", "3", "3"
 _STAGE_TIMEOUT_S = 60.0
 
 
@@ -54,7 +54,7 @@ def stages(settings: Settings) -> tuple[Stage, ...]:
             "relate",
             relate,
             _always(f"{_RELATE}/{profiles}"),
-            ("sha256", "text_key", "facts_key", "place", "matter"),
+            ("sha256", "text_key", "members_key", "facts_key", "place", "matter"),
             _STAGE_TIMEOUT_S,
             retry,
         ),

@@ -8,11 +8,15 @@ version marks are versions of one document (ADR 0005).
 A file's name is for those who may cite the file. What is read with it is a version's only while all files that ever
 showed the version bear this name; else the version has the facts of its content alone. This is settled in the
 transaction that adds the file, so nobody meets a version between the two.
+
+In the same transaction go what the version says of others and is called by them, its thread, and what it or a file
+beside it is a redline of (ADR 0014).
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
+import json
+from dataclasses import dataclass, replace
 from uuid import UUID, uuid4
 
 import sqlalchemy as sa
@@ -27,22 +31,30 @@ from shared.ingest.families import Link, position_of
 from shared.ingest.locks import lock_documents
 from shared.ingest.metadata.names import stem_key
 from shared.ingest.metadata.read import read_both
+from shared.ingest.objects import MemberRow
 from shared.ingest.places import PlaceKeys
+from shared.ingest.relations import rows as relation_rows
+from shared.ingest.relations.annexes import folder_key
+from shared.ingest.relations.reading import read_said
+from shared.ingest.relations.redlines import settle_redlines
+from shared.ingest.relations.rows import Realms
+from shared.ingest.relations.said import Intent, Key
 from shared.ingest.stages import version_rows
 from shared.ingest.stages.document_facts import profile_of, refresh_document
 from shared.ingest.stages.profile import text_of_bytes
 from shared.ingest.stages.situation import Shown, Situation, look
 from shared.ingest.stages.version_rows import ChainVersion, NewVersion
+from shared.ingest.threads import Mail, is_mail, mail_of, move_messages, settle_message
 from shared.ontology.tree import load_ontology
 from shared.text.converted import ConvertedText
-from shared.types import DocumentId, VersionId, VersionStatus
+from shared.types import DocumentId, RelationKind, VersionId, VersionStatus
 
 NEW, CHANGED, COPY, SAME = "new", "changed", "copy", "same"
 
 
 def relate(call: StageInput, services: Services) -> StageResult:
     """Write the version and its observation, and say whether it is new, changed, a copy or the same as before."""
-    reading = Reading.from_json(services.store.get(call.payload.need("facts_key")))
+    read = _read(call, services)
     place = PlaceKeys(places.by_path(services.source.config, call.row).project, call.payload.matter)
     held = {places.fingerprint(place)}
 
@@ -52,7 +64,7 @@ def relate(call: StageInput, services: Services) -> StageResult:
         more = set(situation.elsewhere.values()) - held
         if more:
             return more
-        decision = _Decision(connection, services, call, reading)
+        decision = _Decision(connection, services, call, read)
         for document_id in sorted(situation.elsewhere):
             decision.leave(document_id, situation)
             situation = look(connection, call.row, place, call.payload.need("sha256"))
@@ -66,15 +78,40 @@ def relate(call: StageInput, services: Services) -> StageResult:
         held |= found
 
 
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """What is read of the object before the transaction begins."""
+
+    text: ConvertedText
+    reading: Reading
+    said: tuple[list[Intent], list[Key]]
+    mail: Mail | None
+
+    @property
+    def has_signs_of_a_redline(self) -> bool:
+        return any(intent.kind is RelationKind.REDLINE_OF for intent in self.said[0])
+
+
+def _read(call: StageInput, services: Services) -> _Read:
+    payload, store = call.payload, services.store
+    text = ConvertedText.from_json(store.get(payload.need("text_key")))
+    reading = Reading.from_json(store.get(payload.need("facts_key")))
+    members = [MemberRow(**row) for row in json.loads(store.get(payload.members_key))] if payload.members_key else []
+    mime, sha256 = payload.need("mime"), payload.need("sha256")
+    said = read_said(text, call.row, reading, mime=mime, sha256=sha256, members=members)
+    return _Read(text, reading, said, mail_of(text) if is_mail(mime) else None)
+
+
 class _Decision:
     """One decision in one transaction."""
 
-    def __init__(self, connection: sa.Connection, services: Services, call: StageInput, reading: Reading) -> None:
+    def __init__(self, connection: sa.Connection, services: Services, call: StageInput, read: _Read) -> None:
         self._connection = connection
         self._services = services
         self._payload = call.payload
         self._row = call.row
-        self._reading = reading
+        self._read = read
+        self._reading = read.reading
 
     def make(self, situation: Situation) -> StageResult:
         known, current = situation.known, situation.current
@@ -95,6 +132,7 @@ class _Decision:
                 note = NEW
                 document_id, version_id = self._new_document(situation)
                 self._refresh(situation, {}, renamed)
+        self._relate(situation, version_id, unchunked=None if known is not None else version_id)
         return StageResult({"document_id": str(document_id), "version_id": str(version_id)}, note=note)
 
     def leave(self, document_id: DocumentId, situation: Situation) -> None:
@@ -115,7 +153,26 @@ class _Decision:
         )
         moved = [VersionId(UUID(str(one))) for one in self._connection.execute(theirs).scalars()]
         outbox.queue(self._connection, {version: [] for version in moved})
+        realms = Realms.of(place)
+        relation_rows.move(self._connection, moved, realms)
+        move_messages(self._connection, moved, realms.project)
         self._refresh(situation, {document_id: []}, {})
+
+    def _relate(self, situation: Situation, version_id: VersionId, *, unchunked: VersionId | None) -> None:
+        """Write what the version says of others; settle its thread, and the redlines in its folder."""
+        realms = Realms.of(situation.place)
+        folder = folder_key(self._row.source_id, self._row.path)
+        redlines = relation_rows.replace(
+            self._connection, version_id, self._row.id, realms, self._read.said, folder=folder
+        )
+        if self._read.has_signs_of_a_redline:
+            redlines.append(version_id)
+        for document_id in sorted(
+            settle_redlines(self._connection, self._services.store, self._row, situation.place, redlines)
+        ):
+            refresh_document(self._connection, self._services, document_id, situation.matter, unchunked=unchunked)
+        if self._read.mail is not None and realms.project is not None:
+            settle_message(self._connection, version_id, realms.project, self._read.mail)
 
     def _observed(self, situation: Situation, known: Shown) -> str:
         if any(one.version_id == known.version_id for one in situation.shown):
@@ -232,8 +289,7 @@ class _Decision:
         new = self._new_version(DocumentId(uuid4()), ordinal=1)
         profile = []
         if self._services.settings.retrieval.profile_embeddings:
-            text = ConvertedText.from_json(self._services.store.get(self._payload.need("text_key")))
-            profile = profile_of(new.version_id, new.facts, situation.matter, text)
+            profile = profile_of(new.version_id, new.facts, situation.matter, self._read.text)
         version_rows.insert_document(self._connection, new, situation.place, profile)
         return new.document_id, new.version_id
 
