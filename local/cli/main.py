@@ -21,11 +21,11 @@ class _Entry(NamedTuple):
 COMMANDS = (
     _Entry("up", "local.cli.up", "Start the local stack; starts only what does not run, keeps the data."),
     _Entry("down", "local.cli.down", "Stop the local stack; the data stay."),
-    _Entry("status", "local.cli.status", "Show what runs and where."),
+    _Entry("status", "local.cli.status", "Show what runs and where, and what of each source is in."),
     _Entry("token", "local.cli.token", "Print a token of the local issuer."),
     _Entry("ingest", "local.cli.ingest", "Take a folder or a file in."),
     _Entry("grant", "local.cli.grant", "Allow or deny somebody on a project."),
-    _Entry("quarantine", "local.cli.quarantine", "List and retry what could not be taken in."),
+    _Entry("quarantine", "local.cli.quarantine", "List, look at and retry what could not be taken in."),
     _Entry("reindex", "local.cli.reindex", "Build the search index anew and swap it in; drop old ones."),
     _Entry("search", "local.cli.search", "Find passages, as one person sees them."),
     _Entry("filter", "local.cli.filter", "List documents by their facts."),

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, BinaryIO, cast
 from urllib.parse import quote
 
-from shared.errors import EngineUnavailableError, StoredObjectMissingError
+from shared.errors import EngineUnavailableError, StoredObjectMissingError, UnreadableFileError
 from shared.providers.storage.base import checked_key
 
 _MISSING = {"NoSuchKey", "404", "NotFound"}
@@ -49,18 +50,31 @@ class S3Store:
         return str(self._client.generate_presigned_url("get_object", Params=parameters, ExpiresIn=expires_s))
 
     def _call(self, operation: str, key: str, **arguments: Any) -> dict[str, Any]:
-        from botocore.exceptions import BotoCoreError, ClientError  # noqa: PLC0415 - only where a bucket is used
+        return cast(
+            "dict[str, Any]",
+            called(self._client, operation, refused={}, Bucket=self._bucket, Key=checked_key(key), **arguments),
+        )
 
-        try:
-            answer = getattr(self._client, operation)(Bucket=self._bucket, Key=checked_key(key), **arguments)
-        except ClientError as error:
-            code = str(error.response.get("Error", {}).get("Code"))
-            if code in _MISSING:
-                raise StoredObjectMissingError(f"nothing is stored under {key}") from error
-            raise EngineUnavailableError(f"the bucket refused {operation} of {key}: {code}") from error
-        except BotoCoreError as error:
-            raise EngineUnavailableError(f"the bucket is away: {type(error).__name__}") from error
-        return cast("dict[str, Any]", answer)
+
+def called(client: Any, operation: str, *, refused: Mapping[str, str], **arguments: Any) -> Any:
+    """Return what the client's operation returns, its failures as the product's errors.
+
+    Raises `StoredObjectMissingError` when there is no such object, `UnreadableFileError` for the codes in `refused`
+    with the reasons there, `EngineUnavailableError` for all else.
+    """
+    from botocore.exceptions import BotoCoreError, ClientError, HTTPClientError  # noqa: PLC0415 - where a bucket is used
+
+    try:
+        return getattr(client, operation)(**arguments)
+    except ClientError as error:
+        code = str(error.response.get("Error", {}).get("Code"))
+        if code in _MISSING:
+            raise StoredObjectMissingError(f"nothing is stored under {arguments.get('Key')}") from error
+        if code in refused:
+            raise UnreadableFileError(refused[code]) from error
+        raise EngineUnavailableError(f"the bucket refused {operation}: {code}") from error
+    except (BotoCoreError, HTTPClientError, OSError) as error:
+        raise EngineUnavailableError(f"the bucket is away: {type(error).__name__}") from error
 
 
 def content_disposition(file_name: str) -> str:
