@@ -18,7 +18,7 @@ _MAX_CLAIMED_PIXELS = 140_000_000
 _MAX_FRAMES = 10_000
 # Letters on a screen are half as high as those of a scan, and are read better when they are enlarged.
 _SMALL_SIDE = 1400
-_READ = ("PNG", "JPEG", "TIFF", "WEBP", "BMP", "GIF", "MPO")
+_READ = ("PNG", "JPEG", "TIFF", "WEBP", "BMP", "GIF")
 
 
 class _DamagedError(NotReadError):
