@@ -163,6 +163,22 @@ def test_a_pdf_in_the_middle_of_a_text_is_an_attachment_and_the_text_is_whole() 
     assert members_of(mail) == [("Scan.pdf", b"%PDF-1.4")]
 
 
+@pytest.mark.parametrize(
+    ("content", "kind"),
+    [
+        (
+            multipart("mixed", "Content-Type: application/pdf\n\n%PDF-1.4\n\x00\x01\x02\x03" + "\x00" * 900),
+            "message/rfc822",
+        ),
+        (mails.signed(PDF), "application/pkcs7-mime"),
+        (b"Kopfzeile des Druckers\n" + PDF, "application/pdf"),
+    ],
+    ids=["mail", "signed", "printed"],
+)
+def test_a_file_that_holds_a_pdf_is_not_one(content: bytes, kind: str) -> None:
+    assert kind_of(content, "x") == kind
+
+
 def test_a_pdf_within_the_html_of_a_mail_is_kept_and_the_text_counts_once() -> None:
     mixed = (
         "Content-Type: multipart/mixed; boundary=m\n\n--m\nContent-Type: text/html\n\n<p>Guten Tag</p>\n"

@@ -14,6 +14,7 @@ from shared.ingest.convert.formats import DOCM, DOCX, DOTX, ENCRYPTED_OOXML
 from shared.ingest.convert.ole_names import top_names
 
 _SNIFF_BYTES = 8192
+_PDF_HEAD_BYTES = 1024
 _MAX_TYPES_BYTES = 1024 * 1024
 _OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 _ARMOURED = ("-----begin pkcs7-----", "-----begin cms-----")
@@ -86,8 +87,6 @@ _TELLING_HEADERS = frozenset({"from", "message-id", "received", "mime-version", 
 def kind_of(content: bytes, name: str) -> str:
     """Return the MIME type of a file."""
     head = content[:_SNIFF_BYTES]
-    if b"%PDF-" in head[:1024]:
-        return "application/pdf"
     if head.startswith((b"PK\x03\x04", b"PK\x05\x06")):
         return _zip_kind(content, name)
     if head.startswith(_OLE):
@@ -96,7 +95,11 @@ def kind_of(content: bytes, name: str) -> str:
     marked = _marked_kind(head, text_like=text_like)
     if marked is not None:
         return marked
-    return _text_kind(content, name) if text_like else "application/octet-stream"
+    # Something may stand before a PDF's first line, and a PDF may stand in a mail or in another file.
+    before, pdf, _ = head[:_PDF_HEAD_BYTES].partition(b"%PDF-")
+    if pdf and not _is_mail(decode(before).text):
+        return "application/pdf"
+    return _text_kind(content, name) if text_like or pdf else "application/octet-stream"
 
 
 def _marked_kind(head: bytes, *, text_like: bool) -> str | None:
