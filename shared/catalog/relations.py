@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import sqlalchemy as sa
+from sqlalchemy.dialects import postgresql as pg
 
 from shared.access.predicate import (
     Among,
@@ -94,7 +95,7 @@ def visible_relations(viewer: Viewer | Standing, *, among: Among) -> sa.Select[A
             row.evidence,
             row.target_evidence,
         )
-        .distinct(row.kind, row.from_version_id, row.to_version_id)
+        .ext(pg.distinct_on(row.kind, row.from_version_id, row.to_version_id))
         .select_from(pairs)
         .join(one, one.c.version_id == row.from_version_id)
         .join(other, other.c.version_id == row.to_version_id)
