@@ -17,11 +17,12 @@ from shared.text.normalise import single_line
 from shared.types import MatterMethod
 
 STAGE = "classify_matter"
-KINDS = frozenset({"file_number", "eu_case", "ecli", "reference", "case"})
+KINDS = frozenset({"file_number", "eu_case", "ecli", "authority", "application", "reference", "case"})
 """Kinds of identifiers that name a case or a file; a statute or an invoice names no matter."""
 
 _GUESSED = (MatterMethod.NUMBER, MatterMethod.PARTY, MatterMethod.NONE, MatterMethod.INHERITED)
 _SEPARATORS = re.compile(r"[\W_]+")
+_LETTERS = re.compile(r"^[a-z]{1,2}-(?=\d)")
 _MAX_WORDS = 6
 _MIN_NAME_KEY_CHARS = 4
 
@@ -33,13 +34,21 @@ def key_of(number: str) -> str:
 
 def keys_of_number(number: str) -> set[str]:
     """Return the keys of a configured number: as it is written, and in the canonical form if it has one."""
-    found = [each for each in identifiers.extract(number) if each.kind in KINDS]
-    return {key for key in (key_of(number), *(key_of(each.canonical) for each in found)) if key}
+    found = [part for whole in identifiers.extract(number) for part in whole.each() if part.kind in KINDS]
+    return {key for key in (key_of(number), *(key_of(part.canonical) for part in found)) if key}
 
 
 def keys_of_identifiers(found: Iterable[Mapping[str, str]]) -> dict[str, str]:
-    """Return the keys of what a text names, each with its spelling there."""
-    return {key_of(each["canonical"]): each["raw"] for each in found if each["kind"] in KINDS}
+    """Return the keys of what a text names, each with its spelling there.
+
+    The letters before a chamber ("S 12 KR 3/20") are left out of many files' numbers: both forms count.
+    """
+    keys: dict[str, str] = {}
+    for each in found:
+        if each["kind"] in KINDS:
+            key = key_of(each["canonical"])
+            keys |= {key: each["raw"], _LETTERS.sub("", key): each["raw"]}
+    return keys
 
 
 def keys_of_name(name: str) -> dict[str, str]:
@@ -50,16 +59,18 @@ def keys_of_name(name: str) -> dict[str, str]:
     return {key: run for key, run in found.items() if len(key) >= _MIN_NAME_KEY_CHARS and any(c.isdigit() for c in key)}
 
 
-def bring_up(connection: sa.Connection, refs: Sequence[MatterRef], before: Mapping[str, UUID | None]) -> None:
+def bring_up(
+    connection: sa.Connection, refs: Sequence[MatterRef], before: Mapping[str, tuple[UUID | None, bool]]
+) -> None:
     """Write the numbers of matters whose configuration gives them.
 
-    What was guessed in their projects is decided anew when a number has come or gone, or when a matter has moved;
-    `before` is the project that each matter had, if it was there.
+    What was guessed in their projects is decided anew when a number has come or gone, when a matter has moved, or when
+    one that a folder made is named now. `before` is the project of each that was there, and whether a folder made it.
     """
     if not refs:
         return
     wanted = {ref.key: ref for ref in refs}
-    columns = (matters.c.key, matters.c.id, matters.c.project_id)
+    columns = (matters.c.key, matters.c.id, matters.c.project_id, matters.c.from_folder)
     rows = connection.execute(sa.select(*columns).where(matters.c.key.in_(sorted(wanted)))).all()
     given = {row.id: wanted[row.key] for row in rows if "reference_numbers" in wanted[row.key].model_fields_set}
     expected = {
@@ -82,9 +93,9 @@ def bring_up(connection: sa.Connection, refs: Sequence[MatterRef], before: Mappi
         ]
         if fresh:
             connection.execute(sa.insert(matter_numbers), fresh)
-    moved = [row for row in rows if row.key in before and before[row.key] != row.project_id]
+    moved = [row for row in rows if row.key in before and before[row.key] != (row.project_id, row.from_folder)]
     touched = {row.project_id for row in (*moved, *(row for row in rows if row.id in changed))}
-    touched |= {before[row.key] for row in moved}
+    touched |= {before[row.key][0] for row in moved}
     reconsider(connection, sorted(project for project in touched if project is not None))
 
 

@@ -90,7 +90,7 @@ def ensure(connection: sa.Connection, places: Iterable[Place]) -> None:
     _bring_up(connection, projects, titles)
     project_ids = {key: row.id for key, row in _rows(connection, projects, titles).items()}
     refs = {p.matter.key: (p.matter, p.project) for p in wanted if p.matter}
-    before = {key: row.project_id for key, row in _rows(connection, matters, refs).items()}
+    before = {key: (row.project_id, row.from_folder) for key, row in _rows(connection, matters, refs).items()}
     values = {
         key: _values(matter) | ({"project_id": project_ids[project.key]} if project else {})
         for key, (matter, project) in refs.items()
@@ -126,7 +126,9 @@ def make_folder_matter(connection: sa.Connection, project: str, key: str, title:
     )
     known = sa.select(there.c.project_id).where(there.c.key == key)
     found = sa.union_all(known, sa.select(made.c.project_id)).subquery("found")
-    return bool(connection.execute(sa.select(found.c.project_id == here.c.id).select_from(here, found)).scalar())
+    return bool(
+        connection.execute(sa.select(found.c.project_id == here.c.id).select_from(here.join(found, sa.true()))).scalar()
+    )
 
 
 def fingerprint(place: PlaceKeys) -> str:
