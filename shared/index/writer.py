@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Final
 
 import sqlalchemy as sa
@@ -29,7 +31,7 @@ from shared.types import OutboxOperation, VersionId
 _log = logging.getLogger(__name__)
 
 _VERSIONS_AT_ONCE: Final = 32
-# Vectors of so many rows are held at a time.
+# Vectors of twice so many rows are held at a time: of those on their way, and of those being made.
 _ROWS_AT_ONCE: Final = 256
 _LEASE_S: Final = 600.0
 _RECORDED_ROWS: Final = 5
@@ -118,9 +120,7 @@ class IndexWriter:
         fates = {one.version_id: _Fate() for one in claimed}
         error: str | None = None
         try:
-            work = self._drafts(claimed)
-            for start in range(0, len(work), _ROWS_AT_ONCE):
-                self._write(work[start : start + _ROWS_AT_ONCE], fates)
+            self._write_all(claimed, fates)
         except TransientError as problem:
             error = f"{type(problem).__name__}: {problem.message}"
         except PermanentError as problem:
@@ -134,16 +134,25 @@ class IndexWriter:
             return DrainReport(versions_failed=len(claimed), error=error)
         return self._marked(claimed, fates)
 
-    def _drafts(self, claimed: Sequence[Claim]) -> list[Draft]:
+    def _write_all(self, claimed: Sequence[Claim], fates: dict[VersionId, _Fate]) -> None:
+        """Make, embed and write the rows of these versions: while one batch is on its way, the next is made."""
         with self._engine.connect() as connection:
             facts = load_versions(connection, [one.version_id for one in claimed])
-        return [draft for one in claimed for draft in drafts(one, facts.get(one.version_id), self._settings)]
+        made = (draft for one in claimed for draft in drafts(one, facts.get(one.version_id), self._settings))
+        with ThreadPoolExecutor(max_workers=1, thread_name_prefix="index-write") as sender:
+            on_its_way: Future[None] | None = None
+            while work := list(islice(made, _ROWS_AT_ONCE)):
+                embedded = embed(work, self._embedding)
+                if on_its_way is not None:
+                    on_its_way.result()
+                on_its_way = sender.submit(self._write, embedded, fates)
+            if on_its_way is not None:
+                on_its_way.result()
 
-    def _write(self, work: Sequence[Draft], fates: dict[VersionId, _Fate]) -> None:
-        """Embed and write some rows; note what became of each."""
-        embedded = embed(work, self._embedding)
+    def _write(self, embedded: Sequence[EmbeddedDraft], fates: dict[VersionId, _Fate]) -> None:
+        """Write some rows; note what became of each."""
         # Embedding takes long. Who has lost the claim meanwhile must not write an older state over a newer one.
-        held = self._held(work)
+        held = self._held([one.draft for one in embedded])
         sent: list[EmbeddedDraft] = []
         for one in embedded:
             if one.refusal is not None:
