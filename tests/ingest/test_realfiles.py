@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from shared.errors import EncryptedFileError, PermanentError, UnreadableFileError, UnsupportedFileError
+from shared.errors import EncryptedFileError, PermanentError, UnreadableFileError
 from shared.ingest.convert.formats import Conversion, format_of
 from shared.ingest.convert.kind import kind_of
 from shared.ingest.convert.process import ConversionProcess
@@ -67,6 +67,12 @@ HOLDS = {
     "F79": ["Übersicht"],
     "F80": ["This is a sample text"],
     "F82": ["Jahresabschluss zum Geschäftsjahr vom 01.01.2020 bis zum 31.12.2020"],
+    "F87": [
+        "Aktenzeichen Empfänger: 12345BG1234567 987654321#",
+        "Aktenzeichen: 12345BG1234567 987654321\n",
+        "Gericht: 9D0000",
+        "Datei: Testdokumentname 01\nDatei: Testdokument 02",
+    ],
     "F89": ["file_number: VI\u00a0ZR\u00a0194/17", "Die Beklagte trägt die Kosten des Rechtsstreits."],
 }
 LACKS = {"F01": "A pendant worn in place of the red spot", "F80": "\x00", "F15": "Sub ", "F03": "Fallback"}
@@ -87,7 +93,6 @@ TITLES = {"F60": "Säying Hello", "F66": "Subject öäü Subject", "F80": "Title
 REASONS: dict[str, tuple[type[PermanentError], str]] = {
     "F23": (EncryptedFileError, "password"),
     "F25": (UnreadableFileError, "no whole ZIP package"),
-    "F87": (UnsupportedFileError, "application/xml"),
 }
 
 
@@ -208,6 +213,14 @@ def test_a_judgments_file_number_has_plain_spaces_in_its_canonical_form(converte
     assert facts.doc_date.day is not None
     assert facts.doc_date.day.isoformat() == "2018-04-09"
     assert (facts.language, facts.doc_type) == (Language.GERMAN, "court.order")
+
+
+def test_the_file_numbers_of_a_court_message_are_one_and_each_is_kept_as_it_was_written(converted) -> None:
+    meta = converted("F87").text.meta
+    assert {one["canonical"] for one in meta["identifiers"]} == {"12345BG1234567 987654321"}
+    assert [one["raw"] for one in meta["identifiers"]] == ["12345BG1234567 987654321#", "12345BG1234567 987654321"]
+    assert meta["courts"] == ["9D0000"]
+    assert meta["files"] == ["Testdokumentname 01", "Testdokument 02"]
 
 
 def test_a_declared_language_counts_where_the_text_is_short(converted) -> None:

@@ -78,6 +78,7 @@ _DOCX = Format("docx", "1")
 _EML = Format("eml", "2")
 _JSON = Format("json_text", "1")
 _ZIP = Format("archive", "1", unpacks=True)
+_XML = Format("xml_text", "1")
 _RTF = Format("rtf", "1")
 _MSG = Format("msg", "1")
 _TNEF = Format("tnef", "1")
@@ -107,6 +108,7 @@ FORMATS = {
     "application/json": _JSON,
     "application/rtf": _RTF,
     "application/zip": _ZIP,
+    "application/xml": _XML,
     "application/vnd.ms-outlook": _MSG,
     "application/vnd.ms-tnef": _TNEF,
     "application/pkcs7-mime": _CMS,
