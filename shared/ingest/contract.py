@@ -18,6 +18,7 @@ import sqlalchemy as sa
 from shared.errors import LimitExceededError
 from shared.ingest.convert.formats import Conversion
 from shared.ingest.objects import ObjectRow
+from shared.providers.llm.protocol import LanguageModel
 from shared.providers.storage import ObjectStore
 from shared.settings import Settings
 from shared.sources.base import Source
@@ -78,11 +79,15 @@ class Payload:
 
 @dataclass(frozen=True, slots=True)
 class StageInput:
-    """One call of a stage. `row` is the object as it was when the caller took its lock."""
+    """One call of a stage. `row` is the object as it was when the caller took its lock.
+
+    `is_last_try`: a failure that may pass would end the object's run now, so a stage that can do without help does.
+    """
 
     payload: Payload
     row: ObjectRow
     timeout_s: float
+    is_last_try: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +109,8 @@ class Converter(Protocol):
 class Services:
     """What stages work with; made once by the caller and handed in.
 
-    `opens_all` off: an object of which the source's listing says that it has not changed is not opened.
+    `opens_all` off: an object of which the source's listing says that it has not changed is not opened. `model` is
+    None where rules do the work (`llm.provider`).
     """
 
     engine: sa.Engine
@@ -113,6 +119,7 @@ class Services:
     source: Source
     converter: Converter
     opens_all: bool = True
+    model: LanguageModel | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from shared.ingest.stages.fetch import fetch
 from shared.ingest.stages.index import index
 from shared.ingest.stages.relate import relate
 from shared.ontology.tree import load_ontology
+from shared.providers.llm.factory import signature_of
 from shared.settings import Settings
 
 _FETCH, _METADATA, _MATTER, _RELATE, _INDEX = "1", "2", "1", "3", "3"
@@ -37,7 +38,7 @@ def stages(settings: Settings) -> tuple[Stage, ...]:
         Stage(
             "extract_metadata",
             extract_metadata,
-            _always(f"{_METADATA}/{load_ontology(settings.ontology.path).fingerprint}"),
+            _always(f"{_METADATA}/{load_ontology(settings.ontology.path).fingerprint}/{signature_of(settings.llm)}"),
             ("text_key", "mime", "place"),
             _STAGE_TIMEOUT_S,
             retry,

@@ -71,8 +71,9 @@ def call_stage(
 ) -> Passed | Stopped:
     """Run the stage for the object in `known` and return what came of it. Raises only `FATAL` errors."""
     row = _state(stage, known, payload)
+    is_last_try = _tries(row) >= stage.retry.max_tries
     try:
-        result = stage.run(StageInput(payload, known.row, stage.timeout_s), services)
+        result = stage.run(StageInput(payload, known.row, stage.timeout_s, is_last_try), services)
         after = payload.with_result(result.found)
     except FATAL:
         raise
@@ -87,8 +88,7 @@ def call_stage(
 def stop(stage: Stage, known: Known, payload: Payload, error: Exception, *, now: datetime) -> Stopped:
     """Return what a failure of the stage leaves behind: another try, or the end for this object."""
     row = _state(stage, known, payload)
-    # A failure left by an earlier run was final then; this run has its own tries.
-    tries = (row.attempts if row is not None and row.status == "pending" else 0) + 1
+    tries = _tries(row)
     wait_s = stage.retry.wait_s(failed_tries=tries)
     transient = may_pass(error)
     again = transient and tries < stage.retry.max_tries
@@ -157,6 +157,11 @@ def reason_of(error: Exception) -> str:
     if isinstance(error, KnowledgeIndexError):
         return error.message
     return f"unexpected: {type(error).__name__}: {error}"
+
+
+def _tries(row: StateRow | None) -> int:
+    """Return the number of the try that is under way; a failure left by an earlier run was final then."""
+    return (row.attempts if row is not None and row.status == "pending" else 0) + 1
 
 
 def _state(stage: Stage, known: Known, payload: Payload) -> StateRow | None:
