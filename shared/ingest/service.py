@@ -22,6 +22,7 @@ from shared.ingest.deletions import Settled
 from shared.ingest.pipeline import stages
 from shared.ingest.report import FileOutcome, IngestReport, Outcome
 from shared.ingest.runner import Runner, utc_now
+from shared.providers.llm.protocol import LanguageModel
 from shared.providers.storage import ObjectStore
 from shared.settings import Settings
 from shared.sources.base import Source
@@ -73,15 +74,17 @@ class IngestService:
         writer: OutboxWriter | None,
         *,
         converter: Converter | None = None,
+        model: LanguageModel | None = None,
         now: Callable[[], datetime] = utc_now,
         wait: Callable[[float], None] = time.sleep,
     ) -> None:
-        """`writer` None leaves everything queued for another process to drain."""
+        """`writer` None leaves everything queued for another process to drain; `model` is that of `settings.llm`."""
         self._engine = engine
         self._store = store
         self._settings = settings
         self._writer = writer
         self._converter = converter
+        self._model = model
         self._now = now
         self._wait = wait
 
@@ -135,7 +138,13 @@ class IngestService:
         with ExitStack() as stack:
             converter = self._converter or stack.enter_context(conversion_process(self._settings.ingest, self._store))
             services = Services(
-                self._engine, self._store, self._settings, work.source, converter, opens_all=work.opens_all
+                self._engine,
+                self._store,
+                self._settings,
+                work.source,
+                converter,
+                opens_all=work.opens_all,
+                model=self._model,
             )
             runner = Runner(services, stages(self._settings), now=self._now, wait=self._wait)
             for outcome in runner.run(work.object_ids):

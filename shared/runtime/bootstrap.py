@@ -24,12 +24,21 @@ if TYPE_CHECKING:
     from shared.catalog.documents import DocumentCatalog
     from shared.catalog.scope_preview import ScopePreviews
     from shared.index.client import IndexClient
+    from shared.index.repair import IndexRepair
     from shared.index.writer import IndexWriter
+    from shared.ingest.convert.process import ConversionProcess
+    from shared.ingest.events import EventIntake
+    from shared.ingest.execution import StageWorker
     from shared.ingest.service import IngestService
     from shared.providers.embedding.protocol import EmbeddingProvider
+    from shared.providers.llm.protocol import LanguageModel
     from shared.providers.storage import ObjectStore
+    from shared.providers.storage.uploads import UploadBucket
     from shared.runtime.identity import TokenVerifier
+    from shared.runtime.state_machine import StateMachine
     from shared.search.service import SearchService
+    from shared.sources.base import Source
+    from shared.types import SourceId
 
 T = TypeVar("T")
 
@@ -71,6 +80,11 @@ class Services:
         return self._once("embedding", lambda: _embedding(self.settings))
 
     @property
+    def language_model(self) -> LanguageModel | None:
+        """The language model, None where rules do the work."""
+        return self._once("language_model", lambda: _language_model(self.settings))
+
+    @property
     def store(self) -> ObjectStore:
         """Original bytes and converted texts."""
         return self._once("store", lambda: _store(self.settings))
@@ -87,6 +101,41 @@ class Services:
     def writer(self) -> IndexWriter:
         """What brings the index up to date with SQL."""
         return self._once("writer", lambda: _writer(self))
+
+    @property
+    def index_repair(self) -> IndexRepair:
+        """What finds out how the index differs from SQL."""
+        return self._once("index_repair", lambda: _index_repair(self))
+
+    @property
+    def uploads(self) -> UploadBucket:
+        """The bucket that sources of kind s3 keep their files in."""
+        return self._once("uploads", lambda: _uploads(self.settings))
+
+    @property
+    def source_of(self) -> Callable[[SourceId], Source]:
+        """What opens a source by its id."""
+        return self._once("source_of", lambda: _source_of(self))
+
+    @property
+    def converter(self) -> ConversionProcess:
+        """The process that reads files of others."""
+        return self._once("converter", lambda: _converter(self))
+
+    @property
+    def stage_worker(self) -> StageWorker:
+        """Single stages of single objects, for the state machine."""
+        return self._once("stage_worker", lambda: _stage_worker(self))
+
+    @property
+    def intake(self) -> EventIntake:
+        """What takes the events of the bucket of uploads."""
+        return self._once("intake", lambda: _intake(self))
+
+    @property
+    def state_machine(self) -> StateMachine:
+        """The state machine that takes objects in."""
+        return self._once("state_machine", lambda: _state_machine(self.settings))
 
     @property
     def hasher(self) -> AuditHasher:
@@ -117,7 +166,8 @@ class Services:
         """Return a service that ingests sources; with `index` off everything stays queued for another process."""
         from shared.ingest.service import IngestService  # noqa: PLC0415
 
-        return IngestService(self.engine, self.store, self.settings, self.writer if index else None)
+        writer = self.writer if index else None
+        return IngestService(self.engine, self.store, self.settings, writer, model=self.language_model)
 
     def close(self) -> None:
         """Close what holds connections; a part used afterwards is made anew."""
@@ -128,6 +178,8 @@ class Services:
             made["engine"].dispose()
         if "index" in made:
             made["index"].close()
+        if "converter" in made:
+            made["converter"].close()
 
     def _once(self, name: str, make: Callable[[], T]) -> T:
         try:
@@ -227,6 +279,12 @@ def _embedding(settings: Settings) -> EmbeddingProvider:
     return make_embedding_provider(settings)
 
 
+def _language_model(settings: Settings) -> LanguageModel | None:
+    from shared.providers.llm.factory import make_language_model  # noqa: PLC0415
+
+    return make_language_model(settings.llm)
+
+
 def _store(settings: Settings) -> ObjectStore:
     from shared.providers.storage import FileStore, S3Store  # noqa: PLC0415
 
@@ -252,6 +310,80 @@ def _writer(parts: Services) -> IndexWriter:
     from shared.index.writer import IndexWriter  # noqa: PLC0415
 
     return IndexWriter(parts.engine, parts.checked_index, parts.embedding, parts.settings)
+
+
+def _index_repair(parts: Services) -> IndexRepair:
+    from shared.index.repair import IndexRepair  # noqa: PLC0415
+
+    signature = parts.embedding.signature
+    return IndexRepair(parts.engine, parts.checked_index, parts.settings, embedding_signature=signature)
+
+
+def _uploads(settings: Settings) -> UploadBucket:
+    from shared.providers.storage.uploads import UploadBucket  # noqa: PLC0415
+    from shared.runtime import aws  # noqa: PLC0415
+
+    name = settings.storage.upload_bucket
+    if not name:
+        raise MisconfiguredError("storage.upload_bucket is not set; set KI_STORAGE__UPLOAD_BUCKET")
+    if name == settings.storage.bucket:
+        raise MisconfiguredError("storage.upload_bucket and storage.bucket must be two buckets: one feeds the other")
+    return UploadBucket(aws.client("s3"), name)
+
+
+def _source_of(parts: Services) -> Callable[[SourceId], Source]:
+    import sqlalchemy as sa  # noqa: PLC0415
+
+    from shared.db.tables.sources import sources  # noqa: PLC0415
+    from shared.sources.config import SourceConfig  # noqa: PLC0415
+    from shared.sources.s3 import S3Source  # noqa: PLC0415
+    from shared.types import SourceKind  # noqa: PLC0415
+
+    def opened(source_id: SourceId) -> Source:
+        with parts.engine.connect() as connection:
+            row = connection.execute(sa.select(sources).where(sources.c.id == source_id)).one_or_none()
+        if row is None or row.kind != SourceKind.S3:
+            raise MisconfiguredError(f"the source {source_id} does not keep its files in the bucket of uploads")
+        config = SourceConfig.model_validate(row.config)
+        return S3Source(row.name, parts.uploads.client, parts.uploads.name, config, root=f"{source_id}/")
+
+    return opened
+
+
+def _converter(parts: Services) -> ConversionProcess:
+    from shared.ingest.convert.process import conversion_process  # noqa: PLC0415
+
+    return conversion_process(parts.settings.ingest, parts.store)
+
+
+def _stage_worker(parts: Services) -> StageWorker:
+    from shared.ingest.contract import Services as StageServices  # noqa: PLC0415
+    from shared.ingest.execution import StageWorker  # noqa: PLC0415
+    from shared.ingest.pipeline import stages  # noqa: PLC0415
+    from shared.ingest.runner import utc_now  # noqa: PLC0415
+
+    def services_of(source_id: SourceId) -> StageServices:
+        source = parts.source_of(source_id)
+        return StageServices(
+            parts.engine, parts.store, parts.settings, source, parts.converter, model=parts.language_model
+        )
+
+    return StageWorker(parts.engine, services_of, stages(parts.settings), now=utc_now)
+
+
+def _intake(parts: Services) -> EventIntake:
+    from shared.ingest.events import EventIntake  # noqa: PLC0415
+
+    return EventIntake(parts.engine, parts.uploads)
+
+
+def _state_machine(settings: Settings) -> StateMachine:
+    from shared.runtime import aws  # noqa: PLC0415
+    from shared.runtime.state_machine import StateMachine  # noqa: PLC0415
+
+    if not settings.ingest.state_machine_arn:
+        raise MisconfiguredError("ingest.state_machine_arn is not set; set KI_INGEST__STATE_MACHINE_ARN")
+    return StateMachine(aws.client("stepfunctions"), settings.ingest.state_machine_arn)
 
 
 def _hasher(settings: Settings) -> AuditHasher:
