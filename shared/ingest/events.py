@@ -25,9 +25,10 @@ from shared.access.mirror import UnreadableAcl, replace_object_acl
 from shared.db.tables.sources import object_events, source_objects, sources
 from shared.errors import InvalidRequestError, LimitExceededError
 from shared.ingest import deletions, objects, places, state
-from shared.ingest.sidecars import SIDECAR, entries_of
+from shared.ingest.sidecars import entries_of
 from shared.sources.base import FoundObject
 from shared.sources.config import SourceConfig
+from shared.sources.s3 import SIDECAR, external_id_of
 from shared.text.normalise import stored
 from shared.types import SourceId, SourceKind, SourceObjectId
 
@@ -154,35 +155,35 @@ class EventIntake:
         """
         if event.is_folder:
             return None
-        source_id, path, config = self._place(event.key)
-        if path.endswith(SIDECAR):
-            self._mirror(source_id, event, path.removesuffix(SIDECAR), now=now)
+        source_id, found, config = self._place(event)
+        if event.key.endswith(SIDECAR):
+            self._mirror(source_id, event, now=now)
             return None
-        if not config.takes(path):
+        if not config.takes(found.path):
             return None
         there = event.change is Change.CREATED or (
             event.change is Change.VERSION_DELETED and self._bucket.exists(event.key)
         )
         with self._engine.begin() as connection:
-            if not _note(connection, source_id, path, event.sequencer):
+            if not _note(connection, source_id, event):
                 _LOG.info("object event is older than what is known", extra={"source_id": str(source_id)})
                 return None
             if not there:
-                _bury(connection, source_id, path)
+                _bury(connection, source_id, found.external_id)
                 return None
-            places.ensure(connection, [config.place_of(path)])
-            found = _found(event, path)
-            object_id = objects.register(connection, source_id, [found])[stored(path)]
+            places.ensure(connection, [config.place_of(found.path)])
+            object_id = objects.register(connection, source_id, [found])[found.external_id]
             _lock(connection, object_id)
             acl = self._sidecar(event.key + SIDECAR)
             if acl is not None:
                 replace_object_acl(connection, object_id, acl, as_of=now)
         return object_id
 
-    def _place(self, key: str) -> tuple[SourceId, str, SourceConfig]:
-        """Return the source of a key, the path in it, and its configuration."""
-        name, slash, path = key.partition("/")
-        unknown = f"the key {key[:200]!r} does not begin with the id of a source that keeps its files in a bucket"
+    def _place(self, event: ObjectEvent) -> tuple[SourceId, FoundObject, SourceConfig]:
+        """Return the source of a key, the object as a listing of the source would show it, and the configuration."""
+        name, slash, rest = event.key.partition("/")
+        shown = event.key[:200]
+        unknown = f"the key {shown!r} does not begin with the id of a source that keeps its files in a bucket"
         try:
             source_id = SourceId(UUID(name))
         except ValueError as error:
@@ -190,21 +191,30 @@ class EventIntake:
         with self._engine.connect() as connection:
             held = connection.execute(sa.select(sources.c.kind, sources.c.config).where(sources.c.id == source_id))
             row = held.one_or_none()
-        if row is None or row.kind != SourceKind.S3 or not slash or not path or name != str(source_id):
+        if row is None or row.kind != SourceKind.S3 or not slash or not rest or name != str(source_id):
             raise InvalidRequestError(unknown, field="key")
-        if reason := objects.unusable(FoundObject(path, path, path)):
-            raise InvalidRequestError(f"the key {key[:200]!r} cannot be taken in: {reason}", field="key")
-        return source_id, path, SourceConfig.model_validate(row.config)
+        path = stored(rest)
+        found = FoundObject(
+            external_id_of(event.key),
+            path,
+            path.rpartition("/")[2],
+            event.size_bytes,
+            source_version=event.version_id,
+        )
+        if reason := objects.unusable(found):
+            raise InvalidRequestError(f"the key {shown!r} cannot be taken in: {reason}", field="key")
+        return source_id, found, SourceConfig.model_validate(row.config)
 
-    def _mirror(self, source_id: SourceId, event: ObjectEvent, path: str, *, now: datetime) -> None:
+    def _mirror(self, source_id: SourceId, event: ObjectEvent, *, now: datetime) -> None:
         """Take the ACL that lies beside an object, if the object is known; else it is read when the object comes.
 
         A sidecar that has gone closes its object: what it said before is not in force, and nobody said anything else.
         """
         with self._engine.begin() as connection:
-            if not _note(connection, source_id, path + SIDECAR, event.sequencer):
+            if not _note(connection, source_id, event):
                 return
-            object_id = connection.execute(_object(source_id, path)).scalar_one_or_none()
+            beside = external_id_of(event.key.removesuffix(SIDECAR))
+            object_id = connection.execute(_object(source_id, beside)).scalar_one_or_none()
             if object_id is None:
                 return
             _lock(connection, SourceObjectId(object_id))
@@ -221,17 +231,15 @@ class EventIntake:
         return None if content is None else entries_of(content)
 
 
-def _found(event: ObjectEvent, path: str) -> FoundObject:
-    return FoundObject(path, path, path.rpartition("/")[2], event.size_bytes, source_version=event.version_id)
-
-
-def _note(connection: sa.Connection, source_id: SourceId, path: str, sequencer: str) -> bool:
+def _note(connection: sa.Connection, source_id: SourceId, event: ObjectEvent) -> bool:
     """Return whether nothing newer was heard of the object, and remember the event if so.
 
     The shorter of two sequencers is padded with zeros on the right; then they compare as texts. Whoever notes an event
     of the same object meanwhile waits for this transaction.
     """
-    insert = pg.insert(object_events).values(source_id=source_id, external_id=stored(path), sequencer=sequencer)
+    insert = pg.insert(object_events).values(
+        source_id=source_id, external_id=external_id_of(event.key), sequencer=event.sequencer
+    )
     held, heard = object_events.c.sequencer, insert.excluded.sequencer
     length = sa.func.greatest(sa.func.length(held), sa.func.length(heard))
     padded = (sa.collate(sa.func.rpad(sa.func.lower(one), length, "0"), "C") for one in (heard, held))
@@ -243,17 +251,17 @@ def _note(connection: sa.Connection, source_id: SourceId, path: str, sequencer: 
     return connection.execute(noted.returning(object_events.c.source_id)).first() is not None
 
 
-def _bury(connection: sa.Connection, source_id: SourceId, path: str) -> None:
+def _bury(connection: sa.Connection, source_id: SourceId, external_id: str) -> None:
     """Bury the object, and forget what it failed at: what is gone need not be mended."""
-    gone = _object(source_id, path)
+    gone = _object(source_id, external_id)
     deletions.tombstone(connection, gone)
     for object_id in connection.execute(gone).scalars():
         state.forget(connection, SourceObjectId(object_id))
 
 
-def _object(source_id: SourceId, path: str) -> sa.Select[Any]:
+def _object(source_id: SourceId, external_id: str) -> sa.Select[Any]:
     columns = source_objects.c
-    return sa.select(columns.id).where(columns.source_id == source_id, columns.external_id == stored(path))
+    return sa.select(columns.id).where(columns.source_id == source_id, columns.external_id == external_id)
 
 
 def _lock(connection: sa.Connection, object_id: SourceObjectId) -> None:

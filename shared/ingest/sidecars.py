@@ -10,8 +10,6 @@ from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 from shared.access.mirror import UnreadableAcl
 from shared.types import Effect
 
-SIDECAR: Final = ".acl.json"
-
 
 class _Entry(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)

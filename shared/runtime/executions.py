@@ -147,7 +147,7 @@ def _named(function: str, context: LambdaContext) -> Iterator[None]:
         except _AS_THEY_ARE as error:
             observability.log().info(function, extra={"errors": observability.kinds(error)})
             raise
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - the one place where errors get the names of their branches
             kind = TransientError if may_pass(error) else PermanentError
             if type(error) not in {TransientError, PermanentError}:
                 observability.log_failure(function, error)

@@ -13,6 +13,9 @@ from shared.sources.base import FoundObject, ScanProblem
 from shared.sources.config import SourceConfig
 from shared.text.normalise import stored
 
+SIDECAR: Final = ".acl.json"
+"""Ends the key of the ACL beside an object of the bucket of uploads."""
+
 _RAW: Final = "raw:"
 # What the bucket answers about an object that no further try will change.
 _CLOSED: Final = {"AccessDenied": "the bucket does not let it be read", "InvalidObjectState": "it is archived"}
@@ -24,17 +27,27 @@ class S3Source:
     A listing says of each object its ETag, size and time: enough to see that it has changed, and never taken for a hash
     of its bytes, which it is not for an object that came in parts or is encrypted with a key of its own. `is_versioned`
     lists versions instead (it needs the right to do so): then objects have their version's id, and delete markers
-    prove what was deleted.
+    prove what was deleted. `root` is the folder of a bucket of uploads that is the source: paths begin below it, and
+    the ACLs beside objects are no objects.
     """
 
     def __init__(
-        self, name: str, client: Any, bucket: str, config: SourceConfig, prefix: str = "", *, is_versioned: bool = False
+        self,
+        name: str,
+        client: Any,
+        bucket: str,
+        config: SourceConfig,
+        prefix: str = "",
+        *,
+        root: str = "",
+        is_versioned: bool = False,
     ) -> None:
         self._name = name
         self._client = client
         self._bucket = bucket
         self._config = config
-        self._prefix = prefix
+        self._prefix = prefix or root
+        self._root = root
         self._is_versioned = is_versioned
 
     @property
@@ -50,8 +63,8 @@ class S3Source:
     @property
     def listed_below(self) -> str | None:
         """The prefix, if it is a folder's; one that ends within a name selects, and says nothing about the rest."""
-        folder = self._prefix.rstrip("/")
-        return stored(folder) if not self._prefix or self._prefix.endswith("/") else None
+        below = self._prefix.removeprefix(self._root)
+        return stored(below.rstrip("/")) if not below or below.endswith("/") else None
 
     def scan(self) -> Iterator[FoundObject | ScanProblem]:
         """Yield every object that the configuration takes in, page by page, in the order of the keys' bytes.
@@ -65,7 +78,9 @@ class S3Source:
                 if entry["Size"]:
                     yield ScanProblem(stored(key).rstrip("/"), 'the key ends in "/" and holds bytes; rename the object')
                 continue
-            path = stored(key)
+            path = stored(key.removeprefix(self._root))
+            if self._root and key.endswith(SIDECAR):
+                continue
             if self._config.takes(path):
                 yield FoundObject(
                     external_id=external_id_of(key),

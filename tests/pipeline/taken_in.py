@@ -18,20 +18,20 @@ def trace(engine: sa.Engine) -> dict[str, set[tuple[str, Any, Any, Any]]]:
     found: dict[str, set[tuple[str, Any, Any, Any]]] = {}
     for row in _rows(
         engine,
-        sa.select(source_objects.c.external_id, ingest_state).join(
+        sa.select(source_objects.c.path, ingest_state).join(
             ingest_state, ingest_state.c.source_object_id == source_objects.c.id
         ),
     ):
-        found.setdefault(row.external_id, set()).add((row.stage, row.status, row.error, row.attempts))
+        found.setdefault(row.path, set()).add((row.stage, row.status, row.error, row.attempts))
     return found
 
 
 def objects_of(engine: sa.Engine) -> set[tuple[Any, ...]]:
     """Objects with their content and what holds them."""
     outer = source_objects.alias("outer")
-    columns = [source_objects.c[name] for name in ("external_id", "path", "name", "mime", "sha256", "size_bytes")]
+    columns = [source_objects.c[name] for name in ("path", "name", "mime", "sha256", "size_bytes")]
     gone = source_objects.c.deleted_at.is_not(None)
-    statement = sa.select(*columns, gone, outer.c.external_id.label("holder")).outerjoin(
+    statement = sa.select(*columns, gone, outer.c.path.label("holder")).outerjoin(
         outer, outer.c.id == source_objects.c.parent_id
     )
     return {tuple(row) for row in _rows(engine, statement)}
@@ -41,7 +41,7 @@ def versions_of(engine: sa.Engine) -> set[tuple[Any, ...]]:
     """Versions with their facts, and where each was seen."""
     statement = (
         sa.select(
-            source_objects.c.external_id,
+            source_objects.c.path,
             document_versions.c.sha256,
             document_versions.c.title,
             document_versions.c.status,
@@ -68,10 +68,10 @@ def chunks_of(engine: sa.Engine) -> set[tuple[Any, ...]]:
 def quarantine_of(engine: sa.Engine) -> Mapping[str, tuple[Any, ...]]:
     """What stopped, where and why."""
     columns = [quarantine.c[name] for name in ("stage", "error", "reason", "sha256", "attempts")]
-    statement = sa.select(source_objects.c.external_id, *columns).join(
+    statement = sa.select(source_objects.c.path, *columns).join(
         quarantine, quarantine.c.source_object_id == source_objects.c.id
     )
-    return {row.external_id: tuple(row)[1:] for row in _rows(engine, statement)}
+    return {row.path: tuple(row)[1:] for row in _rows(engine, statement)}
 
 
 def queued_for_the_index(engine: sa.Engine) -> int:

@@ -214,7 +214,7 @@ def test_a_folder_leaves_no_record_and_an_empty_file_is_an_object(uploads: Uploa
 def test_an_awkward_name_is_kept_as_it_is(uploads: Uploads) -> None:
     object_id = uploads.take(AWKWARD, at="01")
     [row] = uploads.rows()
-    assert (row.id, row.external_id, row.name) == (object_id, AWKWARD, "Kündigung + Anlage (1).pdf")
+    assert (row.id, row.path, row.name) == (object_id, AWKWARD, "Kündigung + Anlage (1).pdf")
 
 
 @pytest.mark.parametrize("key", ["a.txt", "nord/a.txt", f"{uuid4()}/a.txt", f"{uuid4()}", "/a.txt", ""])
@@ -266,7 +266,7 @@ def test_an_acl_beside_an_object_is_its_acl_whichever_comes_first(uploads: Uploa
         step()
     assert grants(uploads) == {("user:anna@nord.example", "allow"), ("user:ben@nord.example", "deny")}
     # It is no document of its own.
-    assert [row.external_id for row in uploads.rows()] == ["a.txt"]
+    assert [row.path for row in uploads.rows()] == ["a.txt"]
 
 
 @pytest.mark.parametrize(

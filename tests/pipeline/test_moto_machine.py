@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from email.message import EmailMessage
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 from uuid import uuid4
 
 import boto3
@@ -71,19 +71,6 @@ def files() -> dict[str, bytes]:
     }
 
 
-@dataclass(frozen=True)
-class Uploaded:
-    """A source in the bucket of uploads, opened as the stages open it."""
-
-    parts: Services
-    source_id: SourceId
-    name: str = "eingang"
-    config: SourceConfig = CONFIG
-
-    def open(self, external_id: str) -> BinaryIO:
-        return self.parts.uploads.open(f"{self.source_id}/{external_id}")
-
-
 @dataclass
 class Cloud:
     """The product in an account of moto's, and a source in its bucket."""
@@ -124,7 +111,7 @@ class Cloud:
 
     def id_of(self, path: str) -> str:
         with self.parts.engine.connect() as connection:
-            found = connection.execute(sa.select(source_objects.c.id).where(source_objects.c.external_id == path))
+            found = connection.execute(sa.select(source_objects.c.id).where(source_objects.c.path == path))
             return str(found.scalar_one())
 
     def called(self, function: str, path: str) -> list[Any]:
@@ -164,7 +151,6 @@ def cloud(
             s3.create_bucket(Bucket=name, CreateBucketConfiguration={"LocationConstraint": REGION})
         settings = settings_for(database_url, opensearch_url)
         parts = build(settings, embedding=StubEmbedding(dimensions=WIDTH), converter=converter)
-        parts._made["source_of"] = lambda source_id: Uploaded(parts, source_id)
         ensure_index(parts.index, settings.retrieval, embedding_signature=parts.embedding.signature)
         with parts.engine.begin() as connection:
             source_id = objects.ensure_source(connection, "eingang", CONFIG)
@@ -193,9 +179,7 @@ def in_process(url: str, cloud: Cloud, given: dict[str, bytes]) -> dict[str, Any
     return left
 
 
-def test_the_machine_leaves_what_the_in_process_runner_leaves(
-    cloud: Cloud, make_database: Callable[[], str]
-) -> None:
+def test_the_machine_leaves_what_the_in_process_runner_leaves(cloud: Cloud, make_database: Callable[[], str]) -> None:
     given = files()
     for path, content in given.items():
         [execution] = cloud.put(path, content)
