@@ -27,8 +27,24 @@ class DocDate:
 
 
 @dataclass(frozen=True, slots=True)
+class FoundParty:
+    """A party that a version names: its role, its name in the usual spelling, and the key of all its spellings.
+
+    `text` is the name as written, at `[char_start, char_end)` of the version's text; without offsets it stands in a
+    field of the file or in its title.
+    """
+
+    role: str
+    name: str
+    key: str
+    text: str
+    char_start: int | None
+    char_end: int | None
+
+
+@dataclass(frozen=True, slots=True)
 class Facts:
-    """Title, type, language, date, identifiers and status of a version.
+    """Title, type, language, date, identifiers, parties and status of a version.
 
     `identifiers` are {"kind", "raw", "canonical"}; `status_evidence` is [{"kind", "value"}]; `number` is the version
     number that the file's name gives. `notes` say what was left out. `named_by` is the key of the name that was read
@@ -47,13 +63,15 @@ class Facts:
     number: tuple[int, ...] | None
     notes: tuple[str, ...] = ()
     named_by: str | None = None
+    parties: tuple[FoundParty, ...] = ()
 
     @property
     def indexed(self) -> tuple[object, ...]:
         """What the index rows of the version carry of it: when this changes, they are written anew."""
         kept = tuple(tuple(sorted(item.items())) for item in self.identifiers)
         day = self.doc_date.day
-        return self.title, self.status, self.doc_type, self.doc_type_ancestors, self.language, day, kept
+        names = tuple(sorted({party.name for party in self.parties}))
+        return self.title, self.status, self.doc_type, self.doc_type_ancestors, self.language, day, kept, names
 
     def to_json(self) -> dict[str, Any]:
         """Return the facts as a JSON value."""
@@ -81,6 +99,7 @@ class Facts:
             notes=tuple(body["notes"]),
             # Facts from before the key was kept count as read by a name that no file has.
             named_by=body.get("named_by", UNKNOWN_NAME),
+            parties=tuple(FoundParty(**party) for party in body.get("parties", ())),
         )
 
 

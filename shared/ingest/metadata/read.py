@@ -11,6 +11,7 @@ from shared.ingest.facts import DocDate, Facts, Reading
 from shared.ingest.metadata.dates import document_date, mail_date, named_date
 from shared.ingest.metadata.languages import language_of
 from shared.ingest.metadata.names import NameFacts, read_name, stem_key
+from shared.ingest.metadata.parties import named_in, parties_of
 from shared.ontology.tree import Ontology, load_ontology
 from shared.text.converted import ConvertedText
 from shared.text.normalise import single_line, stored
@@ -67,6 +68,8 @@ def read_both(text: ConvertedText, *, name: str, mime: str, max_identifier_chars
         family=None,
         number=None,
         notes=tuple(notes),
+        # Who writes or gets a mail is no party of anything.
+        parties=() if mime in _MAILS else parties_of(text, title=own_title),
     )
     return Reading(content, _with_name(content, text, own_title, name=name, mime=mime, ontology=ontology))
 
@@ -91,6 +94,7 @@ def _with_name(
         # Mails of one subject are a thread, not drafts of one another.
         family=None if mime in _MAILS else about.family,
         number=about.number,
+        parties=content.parties or (() if mime in _MAILS else named_in(about.stem)),
         named_by=stem_key(name),
     )
 

@@ -16,6 +16,7 @@ from shared.db.tables.sources import source_objects, version_sources
 from shared.ingest import chunk_store
 from shared.ingest.facts import Facts
 from shared.ingest.families import Link
+from shared.ingest.parties_rows import replace_parties, write_parties
 from shared.ingest.places import PlaceIds
 from shared.ingest.recordset import recordset
 from shared.types import DocumentId, SourceObjectId, VersionId
@@ -69,11 +70,13 @@ def insert_document(
         "profile": chunk_store.as_json(profile),
     }
     connection.execute(_insert_document(), body)
+    write_parties(connection, new.version_id, new.facts.parties)
 
 
 def insert_version(connection: sa.Connection, new: NewVersion) -> None:
     """Write a further version of a document, and the observation."""
     connection.execute(_insert_version(), _version_parameters(new))
+    write_parties(connection, new.version_id, new.facts.parties)
 
 
 def observe(connection: sa.Connection, version_id: VersionId, object_id: SourceObjectId) -> None:
@@ -102,6 +105,7 @@ def describe(connection: sa.Connection, version_id: VersionId, facts: Facts) -> 
     """Make these the version's facts."""
     values = _facts_values(facts)
     connection.execute(sa.update(document_versions).where(document_versions.c.id == version_id).values(values))
+    replace_parties(connection, version_id, facts.parties)
 
 
 def number(connection: sa.Connection, chain: Sequence[tuple[VersionId, int | None]]) -> None:

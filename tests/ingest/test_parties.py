@@ -1,0 +1,179 @@
+"""Parties and their roles, read only where a document says who it is between."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from shared.ingest.metadata.parties import named_in, parties_of
+from shared.ingest.metadata.party_names import company_name, name_key
+from shared.text.converted import ConvertedText
+
+OPENINGS = [
+    (
+        (
+            "Kaufvertrag\n\nzwischen\n\nder Nordlicht Energie GmbH, Hafenstraße 1, 20457 Hamburg, vertreten durch den "
+            'Geschäftsführer Karl Muster,\n- nachfolgend „Verkäuferin" genannt -\n\nund\n\nder Südwind Beteiligungs GmbH & Co. KG, '
+            'Am Ring 3, 80331 München\n- nachfolgend "Käuferin" genannt -'
+        ),
+        [("seller", "Nordlicht Energie GmbH"), ("buyer", "Südwind Beteiligungs GmbH & Co. KG")],
+    ),
+    (
+        (
+            "Mietvertrag\nzwischen Frau Erika Mustermann, Gartenweg 2, 24103 Kiel (im Folgenden: Vermieterin)\nund Herrn Dr. Max "
+            "Beispiel, Kiel (im Folgenden: Mieter)"
+        ),
+        [("landlord", "Erika Mustermann"), ("tenant", "Dr. Max Beispiel")],
+    ),
+    (
+        (
+            "SHARE PURCHASE AGREEMENT\n\nThis Agreement is made between:\n(1) NORTHWIND LIMITED, a company incorporated in England "
+            'under number 123 (the "Seller"); and\n(2) Southgate Holdings, Inc., a Delaware corporation (the "Buyer").'
+        ),
+        [("seller", "NORTHWIND Ltd"), ("buyer", "Southgate Holdings Inc")],
+    ),
+    (
+        (
+            "Geheimhaltungsvereinbarung zwischen der Alpha AG, Bremen (nachfolgend „Alpha“ genannt) und der Beta SE, Bonn "
+            "(nachfolgend „Beta“ genannt)"
+        ),
+        [("party", "Alpha AG"), ("party", "Beta SE")],
+    ),
+    (
+        (
+            "Werkvertrag\n\nAuftraggeber: Gamma Bau Gesellschaft mit beschränkter Haftung, Köln\nAuftragnehmer: Stadt Leverkusen, "
+            "Rathaus\n"
+        ),
+        [("customer", "Gamma Bau GmbH"), ("contractor", "Stadt Leverkusen")],
+    ),
+    (
+        (
+            "Darlehensvertrag\nzwischen\nHanse Kredit eG, Lübeck\n- Darlehensgeberin -\nund\nHolz & Söhne OHG, Plön\n"
+            "- Darlehensnehmerin -\n"
+        ),
+        [("lender", "Hanse Kredit eG"), ("borrower", "Holz & Söhne OHG")],
+    ),
+    (
+        "LEASE\n\nLandlord: Riverside Estates LLC\nTenant: Corner Shop Ltd.\n",
+        [("landlord", "Riverside Estates LLC"), ("tenant", "Corner Shop Ltd")],
+    ),
+]
+COURTS = [
+    (
+        (
+            "Landgericht Hamburg\n12 O 345/21\n\nUrteil\nIm Namen des Volkes\n\nIn dem Rechtsstreit\n\nNordlicht Energie GmbH, vertreten "
+            "durch den Geschäftsführer Karl Muster, Hafenstraße 1, 20457 Hamburg,\n\nKlägerin,\n\nProzessbevollmächtigte: Rechtsanwälte "
+            "Meier & Kollegen PartG mbB, Hamburg,\n\ngegen\n\nSüdwind e. V., Am Ring 3, 80331 München,\n\nBeklagter,\n\n"
+            "Prozessbevollmächtigte: Kanzlei Schulz GmbH,\n\nhat die Zivilkammer 12 für Recht erkannt:"
+        ),
+        [("claimant", "Nordlicht Energie GmbH"), ("defendant", "Südwind e.V.")],
+    ),
+    (
+        (
+            "An das Amtsgericht Kiel\n\nKlage\n\nin der Sache\n\n1. des Herrn Peter Petersen, Deichweg 1, Kiel\n2. der Frau Anna Petersen, "
+            "ebenda\n- Kläger -\n\ngegen\n\ndie Wohnbau Nord AG, Werftstraße 9, Kiel\n- Beklagte -\n\nwegen Mietminderung"
+        ),
+        [("claimant", "Peter Petersen"), ("claimant", "Anna Petersen"), ("defendant", "Wohnbau Nord AG")],
+    ),
+    (
+        (
+            "Beschluss\n\nIn dem einstweiligen Verfügungsverfahren\n\nAlpha AG, Bremen\n– Antragstellerin –\n\ngegen\n\nBeta SE, Bonn\n"
+            "– Antragsgegnerin –"
+        ),
+        [("applicant", "Alpha AG"), ("respondent", "Beta SE")],
+    ),
+    (
+        "IN THE HIGH COURT OF JUSTICE\n\nBETWEEN:\n\nNorthwind Ltd\nClaimant\n\n- and -\n\nSouthgate Holdings plc\nDefendant\n",
+        [("claimant", "Northwind Ltd"), ("defendant", "Southgate Holdings plc")],
+    ),
+]
+VERSUS = [
+    (
+        "Schriftsatz\n\nIn Sachen Nordlicht GmbH ./. Südwind AG\n\nwird ausgeführt",
+        [("party", "Nordlicht GmbH"), ("party", "Südwind AG")],
+    ),
+    ("Müller ./. Meier Bau GmbH, Az. 12 O 34/21", [("party", "Müller"), ("party", "Meier Bau GmbH")]),
+    ("Northwind Ltd v Southgate Inc.", [("claimant", "Northwind Ltd"), ("defendant", "Southgate Inc")]),
+]
+NONE = [
+    "Sehr geehrte Damen und Herren,\n\ndie Nordlicht GmbH hat den Vertrag mit der Südwind AG gekündigt. Der Verkäufer haftet.",
+    "Von: anna@nordlicht.example\nAn: Bruno Beispiel\nBetreff: Vertrag\n\nLieber Bruno, der Käufer ist einverstanden.",
+    "Der Mieter zahlt die Miete. Der Vermieter überlässt die Sache.\n\nKläger\n\nsind wir nicht.",
+    "zwischen Himmel und Erde (nachfolgend „Himmel“ genannt)",
+    "Protokoll\n\nTeilnehmer: Karl Muster, Nordlicht GmbH\nKäufer: noch offen\n",
+    "Northwind Ltd sells its goods to retail users as customers and to others as agent.",
+    "Vertrag zwischen den Parteien\n\n§ 1 Software\nDie Nordlicht GmbH (nachfolgend „Tochter“ genannt) liefert.",
+    "see Smith v. Jones and others",
+    "",
+]  # fmt: skip
+
+
+def _read(text: str, **changes) -> list[tuple[str, str]]:
+    return [(one.role, one.name) for one in parties_of(ConvertedText(text, **changes), title=None)]
+
+
+@pytest.mark.parametrize(("text", "parties"), [*OPENINGS, *COURTS, *VERSUS])
+def test_a_document_names_its_parties_and_their_roles(text: str, parties: list[tuple[str, str]]) -> None:
+    assert _read(text) == parties
+
+
+@pytest.mark.parametrize("text", NONE)
+def test_a_name_or_a_role_elsewhere_makes_no_party(text: str) -> None:
+    assert _read(text) == []
+
+
+@pytest.mark.parametrize(("text", "parties"), [*OPENINGS, *COURTS, *VERSUS])
+def test_each_party_stands_where_its_evidence_says(text: str, parties: list[tuple[str, str]]) -> None:
+    found = parties_of(ConvertedText(text), title=None)
+    assert len(found) == len(parties)
+    assert all(text[one.char_start : one.char_end] == one.text for one in found)
+
+
+def test_the_fields_of_an_invoice_count_before_its_text() -> None:
+    text = "Rechnung\nVerkäufer: Falsch GmbH\n"
+    meta = {"seller": "Nordlicht Energie Gesellschaft mit beschränkter Haftung", "buyer": "Südwind AG"}
+    assert _read(text, meta=meta) == [("seller", "Nordlicht Energie GmbH"), ("buyer", "Südwind AG")]
+
+
+def test_a_title_names_parties_only_when_the_text_does_not() -> None:
+    title = "Nordlicht GmbH ./. Südwind AG"
+    (first, second) = parties_of(ConvertedText("Ein Vermerk.", title=title), title=title)
+    assert (first.name, first.char_start, second.name) == ("Nordlicht GmbH", None, "Südwind AG")
+    assert [one.name for one in named_in("Nordlicht_GmbH_./._Meier")] == ["Nordlicht GmbH", "Meier"]
+    text = "Verkäufer: Alpha AG\nKäufer: Beta SE"
+    assert [one.name for one in parties_of(ConvertedText(text), title=title)] == ["Alpha AG", "Beta SE"]
+
+
+@pytest.mark.parametrize(
+    ("written", "usual"),
+    [
+        ("Nord  GmbH & Co KG", "Nord GmbH & Co. KG"),
+        ("Nord GmbH und Co. Kommanditgesellschaft", "Nord GmbH & Co. KG"),
+        ("Nord Aktiengesellschaft", "Nord AG"),
+        ("Nord e. V.", "Nord e.V."),
+        ("NORD LIMITED", "NORD Ltd"),
+        ("Nord L.L.C.", "Nord LLC"),
+        ("Nord, Inc.", "Nord Inc"),
+        ("„Nord“ UG (haftungsbeschränkt)", "Nord“ UG (haftungsbeschränkt)"),
+        ("Karl Muster", "Karl Muster"),
+    ],
+)
+def test_a_legal_form_has_one_spelling(written: str, usual: str) -> None:
+    assert company_name(written) == usual
+
+
+def test_all_spellings_of_a_name_have_one_key() -> None:
+    spellings = ("Firma Nord GmbH & Co KG", "NORD GmbH & Co. KG", "Nord\u00a0GmbH und Co. KG", "„Nord“ GmbH & Co. KG")
+    assert len({name_key(one) for one in spellings}) == 1
+    assert name_key("Herr Karl Muster") == name_key("Karl Muster")
+    assert name_key("Nord GmbH") != name_key("Nord AG")
+
+
+@pytest.mark.parametrize(
+    "piece", ["A ", "der ", "1. ", "- Kläger -\n", '(the "', "nachfolgend ", "A & ", "GmbH ", "\n", "X ./. "]
+)
+def test_hostile_text_costs_no_more_than_prose(piece: str) -> None:
+    began = time.process_time()
+    parties_of(ConvertedText(piece * 20_000), title=piece * 100)
+    assert time.process_time() - began < 2.0
