@@ -7,7 +7,7 @@ import binascii
 import re
 import zlib
 
-from asn1crypto import cms
+from asn1crypto import cms, core
 
 from shared.errors import EncryptedFileError, LimitExceededError, UnreadableFileError, UnsupportedFileError
 from shared.ingest.convert.cms_mark import is_cms
@@ -15,6 +15,8 @@ from shared.ingest.convert.cms_mark import is_cms
 _MAX_LAYERS = 10
 _MAX_INFLATED_BYTES = 256 * 1024 * 1024
 _ARMOUR = re.compile(rb"-----(?:BEGIN|END) (?:PKCS7|CMS)-----")
+_PRIMITIVE = 0
+_OCTET_STRING, _LENGTH_LATER, _END_OF_PIECES = 0x04, 0x80, b"\0\0"
 _SEALED = frozenset({"enveloped_data", "signed_and_enveloped_data", "encrypted_data", "authenticated_enveloped_data"})
 
 
@@ -38,13 +40,13 @@ def _content(content: bytes) -> bytes:
         if kind in _SEALED:
             raise EncryptedFileError("the message is encrypted for its recipients; store a decrypted copy")
         if kind == "compressed_data":
-            return _inflated(bytes(message["content"]["encap_content_info"]["content"]))
+            return _inflated(_octets(message["content"]["encap_content_info"]["content"]))
         if kind == "data":
-            return bytes(message["content"])
+            return _octets(message["content"])
         if kind not in {"signed_data", "authenticated_data"}:
             raise UnsupportedFileError(f"no converter reads messages of the type {kind}")
         wrapped = message["content"]["encap_content_info"]["content"]
-        held = None if wrapped.native is None else bytes(wrapped)
+        held = None if isinstance(wrapped, core.Void) else _octets(wrapped)
         has_signers = kind == "authenticated_data" or len(message["content"]["signer_infos"]) > 0
     except (ValueError, TypeError, KeyError, IndexError, AttributeError) as error:
         raise UnreadableFileError(f"the signed message is broken: {error}"[:300]) from error
@@ -53,6 +55,30 @@ def _content(content: bytes) -> bytes:
             raise UnsupportedFileError("the file is the signature of another file and holds no content of its own")
         raise UnsupportedFileError("the file holds certificates only and no content")
     return held
+
+
+def _octets(value: core.Asn1Value) -> bytes:
+    """Return the bytes of a string, also of one that was written in pieces before its length was known.
+
+    The library appends piece to piece, which takes the square of their number: a minute for 20 MB as they are common.
+    """
+    if value.method == _PRIMITIVE:
+        return bytes(value)
+    pieces: list[bytes] = []
+    content, at = value.contents, 0
+    while at + 2 <= len(content) and content[at : at + 2] != _END_OF_PIECES:
+        length, at = content[at + 1], at + 2
+        if content[at - 2] != _OCTET_STRING or length == _LENGTH_LATER:
+            # Pieces of pieces: nobody writes them, and the library knows them.
+            return bytes(value)
+        if length > _LENGTH_LATER:
+            more = length - _LENGTH_LATER
+            length, at = int.from_bytes(content[at : at + more], "big"), at + more
+        if length > len(content) - at:
+            raise UnreadableFileError("the signed message breaks off")
+        pieces.append(content[at : at + length])
+        at += length
+    return b"".join(pieces)
 
 
 def _inflated(content: bytes) -> bytes:
