@@ -32,11 +32,15 @@ from shared.text.converted import ConvertedText
 _FILES_PER_WORKER = 500
 _MAX_ANSWER_BYTES = 64 * 1024
 # How long a worker that has closed its pipe may take to end.
-_LAST_WORDS_S = 5
+_LAST_WORDS_S = 2
 # What drawing a page may take, on top of the file's own time.
 _PAGE_ALLOWANCE_S = 5.0
 _BETWEEN = frozenset({PICTURE_FILE, TABLE_FILE})
-_OUT_OF_MEMORY_SIGNALS = frozenset({signal.SIGKILL, signal.SIGABRT, signal.SIGTRAP})
+_OUT_OF_MEMORY_SIGNALS = frozenset({signal.SIGABRT, signal.SIGTRAP})
+
+
+class _KilledError(PermanentError):
+    """The worker was killed from outside."""
 
 
 class ConversionProcess:
@@ -78,19 +82,31 @@ class ConversionProcess:
         `timeout_s` is the worker's own; text recognition has its time on top, and when that is not enough for a file,
         `UnfinishedError` says that the next try goes on.
         """
-        with self._turn, tempfile.TemporaryDirectory(prefix="ki-convert-") as folder:
+        with self._turn:
+            # Its own limits do not kill a worker: somebody did, or a machine without memory. That is not the file's
+            # fault, unless it happens again.
+            with contextlib.suppress(_KilledError):
+                return self._convert(format_name, content, timeout_s)
+            try:
+                return self._convert(format_name, content, timeout_s)
+            except _KilledError as error:
+                raise LimitExceededError(error.message) from error
+
+    def _convert(self, format_name: str, content: bytes, timeout_s: float) -> Conversion:
+        with tempfile.TemporaryDirectory(prefix="ki-convert-") as folder:
             given, made = Path(folder, "input"), Path(folder, "output")
             given.write_bytes(content)
             made.mkdir()
             try:
                 answer = self._ask({"format": format_name, "input": str(given), "output": str(made)}, timeout_s, made)
+                result = None if "error" in answer else _read(made, self._output_bytes)
             except BaseException:
                 # Whatever it was, the worker is somewhere within a file: the next one gets another.
                 self.close()
                 raise
-            if "error" in answer:
+            if result is None:
                 raise _error(answer["error"], answer.get("message", ""))
-            return _read(made, self._output_bytes)
+            return result
 
     def close(self) -> None:
         """End the worker."""
@@ -173,7 +189,9 @@ class ConversionProcess:
             code = None
         if code is None:
             return UnreadableFileError("the converter gave something that is no answer")
-        if code < 0 and -code in _OUT_OF_MEMORY_SIGNALS:
+        if -code == signal.SIGKILL:
+            return _KilledError("the converter was killed on the file twice: it or the machine ran out of memory")
+        if -code in _OUT_OF_MEMORY_SIGNALS:
             return LimitExceededError("the converter ran out of memory on the file and was ended")
         if -code == signal.SIGXCPU:
             return LimitExceededError("the converter used more processor time than is allowed")

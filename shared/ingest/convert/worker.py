@@ -24,6 +24,7 @@ from typing import Any
 from PIL import Image
 
 from shared import errors
+from shared.ingest.convert.confine import confine
 from shared.ingest.convert.formats import FORMATS, Conversion, Limits
 from shared.ingest.convert.ocr import NotReadError, OcrRules, PageReader
 
@@ -54,6 +55,7 @@ def main() -> None:
     # Whatever a library prints must not look like an answer.
     os.dup2(2, 1)
     _limit(given["memory_bytes"], limits.output_bytes)
+    confine()
     sys.addaudithook(_refuse)
     while line := sys.stdin.readline():
         request = json.loads(line)
