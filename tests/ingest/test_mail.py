@@ -85,6 +85,12 @@ def test_an_encrypted_mail_says_that_it_is_encrypted() -> None:
         eml.convert(opaque(mails.sealed()))
 
 
+def test_a_signed_mail_that_cannot_be_unwrapped_keeps_what_it_came_with() -> None:
+    found = eml.convert(opaque(b"kaputt"))
+    assert found.text.meta["subject"] == "Signiert"
+    assert [(member.name, member.content) for member in found.members] == [("smime.p7m", b"kaputt")]
+
+
 def test_a_signature_that_is_somebodys_file_stays_one() -> None:
     mail = multipart(
         "mixed",

@@ -263,6 +263,11 @@ def test_a_signed_message_is_unwrapped(way: str) -> None:
     assert found.text.meta["signed"] == "present, not checked"
 
 
+def test_a_signed_message_that_cannot_be_unwrapped_keeps_its_file() -> None:
+    found = msg.convert(mails.msg({CLASS: "IPM.Note.SMIME", SUBJECT: "x"}, mails.attachment("smime.p7m", b"kaputt")))
+    assert [(member.name, member.content) for member in found.members] == [("smime.p7m", b"kaputt")]
+
+
 def test_an_encrypted_message_says_that_it_is_encrypted() -> None:
     sealed = mails.msg({CLASS: "IPM.Note.SMIME", SUBJECT: "x"}, mails.attachment("smime.p7m", mails.sealed()))
     with pytest.raises(EncryptedFileError, match="decrypted copy"):

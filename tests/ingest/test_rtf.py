@@ -77,7 +77,7 @@ def test_deleted_and_hidden_text_stands_apart() -> None:
     found = rtf.convert(
         document(
             r"{\*\revtbl{Unknown;}{Anna Amsel;}}Der Preis ist {\deleted\revauthdel1\revdttmdel0 100}"
-            r"{\revised 200} Euro.{\v nur intern}\v  auch intern\v0  Ende \deleted weg\plain  da\par"
+            r"{\revised\revauth1 200} Euro.{\v nur intern}\v  auch intern\v0  Ende \deleted weg\plain  da\par"
         )
     )
     assert found.text.text == "Der Preis ist 200 Euro. Ende  da"
@@ -85,6 +85,7 @@ def test_deleted_and_hidden_text_stands_apart() -> None:
         {"text": "100", "author": "Anna Amsel", "date": None},
         {"text": "weg", "author": None, "date": None},
     ]
+    assert found.text.meta["insertions"] == [{"text": "200", "author": "Anna Amsel", "date": None}]
     assert found.text.meta["hidden_text"] == "nur intern auch intern"
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import mimetypes
 
-from shared.errors import LimitExceededError, PermanentError
+from shared.errors import EncryptedFileError, LimitExceededError, PermanentError
 from shared.ingest.convert import html, tnef
 from shared.ingest.convert.formats import Member
 from shared.ingest.convert.mime import (
@@ -97,9 +97,11 @@ class MimeReader:
             return False
         try:
             inner = entity(unwrap(content_of(part)))
-        except PermanentError:
+        except EncryptedFileError:
             if depth == 0:
                 raise
+            return False
+        except PermanentError:
             return False
         if inner is None:
             return False

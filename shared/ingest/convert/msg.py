@@ -11,7 +11,7 @@ from uuid import UUID
 from olefile import OleFileIO
 from olefile.olefile import STGTY_STREAM, OleDirectoryEntry, OleFileError
 
-from shared.errors import LimitExceededError, UnreadableFileError
+from shared.errors import LimitExceededError, UnreadableFileError, UnsupportedFileError
 from shared.ingest.convert import mapi
 from shared.ingest.convert.formats import Conversion
 from shared.ingest.convert.mail import Mail, conversion
@@ -73,8 +73,11 @@ def _unwrapped(mail: Mail) -> Mail:
     """Return a signed message with what its only attachment holds."""
     content = mail.members[0].content or b""
     inner = entity(content)
-    if inner is None:
-        inner = entity(unwrap(content))
+    try:
+        inner = entity(unwrap(content)) if inner is None else inner
+    except (UnreadableFileError, UnsupportedFileError):
+        # The file stays, and says itself what is wrong with it.
+        inner = None
     if inner is None:
         return mail
     reader = MimeReader()

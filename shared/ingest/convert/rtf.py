@@ -18,6 +18,7 @@ def convert(content: bytes) -> Conversion:
         builder.page(None, locus=locus)
         builder.add(parts.get(locus, ""))
     meta = {
+        "insertions": found.insertions,
         "deletions": found.deletions,
         "comments": found.comments,
         "hidden_text": found.hidden,

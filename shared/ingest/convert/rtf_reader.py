@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from shared.errors import LimitExceededError, UnreadableFileError
 from shared.ingest.convert.code_pages import codec_of
@@ -75,6 +75,7 @@ class RtfText:
     parts: dict[str, str] = field(default_factory=dict)
     title: str | None = None
     html: str | None = None
+    insertions: list[dict[str, str | None]] = field(default_factory=list)
     deletions: list[dict[str, str | None]] = field(default_factory=list)
     comments: list[dict[str, str | None]] = field(default_factory=list)
     hidden: str = ""
@@ -82,6 +83,10 @@ class RtfText:
     objects: int = 0
     # The file ends within a group: what comes before is all that there is.
     breaks_off: bool = False
+
+
+# The number of the author of a change, and when it was made.
+_Mark: TypeAlias = tuple[int | None, str | None]
 
 
 class _State(NamedTuple):
@@ -92,9 +97,10 @@ class _State(NamedTuple):
     uc: int = 1
     font: int | None = None
     hidden: bool = False
+    inserted: bool = False
     deleted: bool = False
-    author: int | None = None
-    day: str | None = None
+    insertion: _Mark = (None, None)
+    deletion: _Mark = (None, None)
     only_rtf: bool = False
 
 
@@ -121,7 +127,8 @@ class _Reader:
         self._default_font: int | None = None
         self._authors: list[str] = []
         self._comment_author: str | None = None
-        self._deleted: list[tuple[str | None, str | None, list[str]]] = []
+        self._inserted: list[tuple[_Mark, list[str]]] = []
+        self._deleted: list[tuple[_Mark, list[str]]] = []
         self._skip = 0
         self._starred = False
         self._opens = False
@@ -164,10 +171,17 @@ class _Reader:
             found.html = found.parts.pop(BODY, "")
         found.title = _whole(self._sinks.get(_TITLE, [])).strip() or None
         found.hidden = _whole(self._hidden).strip()
-        for author, day, pieces in self._deleted:
-            if text := _whole(pieces).strip():
-                found.deletions.append({"text": text, "author": author, "date": day})
+        found.insertions = self._changes(self._inserted)
+        found.deletions = self._changes(self._deleted)
         return found
+
+    def _changes(self, made: list[tuple[_Mark, list[str]]]) -> list[dict[str, str | None]]:
+        changes: list[dict[str, str | None]] = []
+        for (number, day), pieces in made:
+            author = self._authors[number] if number is not None and 0 <= number < len(self._authors) else None
+            if text := _whole(pieces).strip():
+                changes.append({"text": text, "author": author, "date": day})
+        return changes
 
     def _open(self) -> None:
         self._flush()
@@ -288,20 +302,14 @@ class _Reader:
                 return
         elif state.target in PARTS:
             if state.deleted:
-                self._delete(text)
+                _note(self._deleted, state.deletion, text)
                 return
             if state.hidden:
                 self._hidden.append(text)
                 return
+            if state.inserted:
+                _note(self._inserted, state.insertion, text)
         self._sinks.setdefault(state.target or BODY, []).append(text)
-
-    def _delete(self, text: str) -> None:
-        number, day = self._state.author, self._state.day
-        author = self._authors[number] if number is not None and 0 <= number < len(self._authors) else None
-        if self._deleted and self._deleted[-1][:2] == (author, day):
-            self._deleted[-1][2].append(text)
-        else:
-            self._deleted.append((author, day, [text]))
 
     def _end_row(self) -> None:
         self._flush()
@@ -338,7 +346,7 @@ class _Reader:
         return state
 
     def set_plain(self, state: _State, _: int | None) -> _State:
-        return state._replace(font=self._default_font, hidden=False, deleted=False)
+        return state._replace(font=self._default_font, hidden=False, inserted=False, deleted=False)
 
 
 _CHANGES: dict[str, Callable[[_Reader, _State, int | None], _State]] = {
@@ -355,10 +363,21 @@ _CHANGES: dict[str, Callable[[_Reader, _State, int | None], _State]] = {
     "uc": lambda _, state, number: state._replace(uc=max(0, 1 if number is None else number)),
     "v": lambda _, state, number: state._replace(hidden=number != 0),
     "deleted": lambda _, state, number: state._replace(deleted=number != 0),
-    "revauthdel": lambda _, state, number: state._replace(author=number),
-    "revdttmdel": lambda _, state, number: state._replace(day=_moment(number)),
+    "revised": lambda _, state, number: state._replace(inserted=number != 0),
+    "revauth": lambda _, state, number: state._replace(insertion=(number, state.insertion[1])),
+    "revdttm": lambda _, state, number: state._replace(insertion=(state.insertion[0], _moment(number))),
+    "revauthdel": lambda _, state, number: state._replace(deletion=(number, state.deletion[1])),
+    "revdttmdel": lambda _, state, number: state._replace(deletion=(state.deletion[0], _moment(number))),
     "htmlrtf": lambda _, state, number: state._replace(only_rtf=number != 0),
 }
+
+
+def _note(changes: list[tuple[_Mark, list[str]]], mark: _Mark, text: str) -> None:
+    """Add a text to the change that it continues, else as a change of its own."""
+    if changes and changes[-1][0] == mark:
+        changes[-1][1].append(text)
+    else:
+        changes.append((mark, [text]))
 
 
 def _moment(packed: int | None) -> str | None:
