@@ -70,15 +70,17 @@ class Format:
         return f"{self.name}/{self.version}"
 
 
-_TEXT = Format("plain", "1")
+_TEXT = Format("plain", "2")
 _HTML = Format("html", "1")
 _PDF = Format("pdf", "2", reads_pictures=True)
 _IMAGE = Format("image", "1", reads_pictures=True)
-_DOCX = Format("docx", "1")
+_DOCX = Format("docx", "2")
 _EML = Format("eml", "2")
 _JSON = Format("json_text", "1")
 _ZIP = Format("archive", "1", unpacks=True)
 _XML = Format("xml_text", "1")
+_XLSX = Format("xlsx", "1")
+_PPTX = Format("pptx", "1")
 _RTF = Format("rtf", "1")
 _MSG = Format("msg", "1")
 _TNEF = Format("tnef", "1")
@@ -87,6 +89,9 @@ _CMS = Format("cms", "1")
 DOCX = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
 DOCM = "application/vnd.ms-word.document.macroenabled.12"
 DOTX = "application/vnd.openxmlformats-officedocument.wordprocessingml.template"
+XLSX = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
+XLSB = "application/vnd.ms-excel.sheet.binary.macroenabled.12"
+PPTX = "application/vnd.openxmlformats-officedocument.presentationml.presentation"
 ENCRYPTED_OOXML = "application/x-encrypted-ooxml"
 
 FORMATS = {
@@ -109,6 +114,8 @@ FORMATS = {
     "application/rtf": _RTF,
     "application/zip": _ZIP,
     "application/xml": _XML,
+    XLSX: _XLSX,
+    PPTX: _PPTX,
     "application/vnd.ms-outlook": _MSG,
     "application/vnd.ms-tnef": _TNEF,
     "application/pkcs7-mime": _CMS,
