@@ -21,10 +21,12 @@ from shared.db.tables.matters import matter_assignments, matter_numbers
 from shared.db.tables.sources import source_objects, sources
 from shared.errors import InvalidRequestError, NotVisibleError
 from shared.ingest import objects, places
+from shared.ingest.facts import FoundParty
 from shared.ingest.matter_numbers import keys_of_identifiers, keys_of_name
 from shared.ingest.objects import ObjectRow
 from shared.ingest.places import PathPlace
 from shared.sources.config import SourceConfig
+from shared.text.normalise import single_line
 from shared.types import MatterId, MatterMethod, SourceObjectId
 
 _CERTAIN, _IN_NAME, _IN_TEXT, _BY_PARTY = 1.0, 0.9, 0.8, 0.6
@@ -83,18 +85,23 @@ def by_numbers(
     return None
 
 
-def by_parties(connection: sa.Connection, project: str, names: Iterable[str]) -> Finding | None:
-    """Return the matter that has more of these parties (normalised names) than any other; None if none has one."""
-    wanted = sorted(set(names))
+def by_parties(connection: sa.Connection, project: str, found: Iterable[FoundParty]) -> Finding | None:
+    """Return the matter that has more of these parties than any other; None if none has one.
+
+    A client is a party to all of his matters: it takes the other side to tell them apart.
+    """
+    # As `parties.normalised_name` may have been written, with and without the usual spelling of the legal form.
+    spellings = (name for party in found for name in (party.key, party.name, party.text))
+    wanted = sorted({single_line(name).lower() for name in spellings})
     if not wanted:
         return None
-    fitting: dict[str, set[str]] = {}
+    held: dict[str, set[str]] = {}
     for row in connection.execute(_with_parties(), {"project": project, "names": wanted}):
-        fitting.setdefault(row.matter, set()).add(row.name)
-    if not fitting:
+        held.setdefault(row.matter, set()).add(row.name)
+    if not held:
         return None
-    most = max(map(len, fitting.values()))
-    pairs = [(matter, name) for matter, found in fitting.items() if len(found) == most for name in found]
+    most = max(map(len, held.values()))
+    pairs = [(matter, name) for matter, names in held.items() if len(names) == most for name in names]
     return _the_only(pairs, MatterMethod.PARTY, "party", _BY_PARTY)
 
 

@@ -92,6 +92,7 @@ class World:
             changes.get("settings", self.settings),
             changes.get("writer", self.writer),
             converter=changes.get("converter", self.converter),
+            model=changes.get("model"),
             now=self.clock.now,
             wait=self.clock.wait,
         )

@@ -12,13 +12,14 @@ from uuid import uuid4
 import pytest
 import sqlalchemy as sa
 from pydantic import ValidationError
+from sqlalchemy.dialects import postgresql as pg
 
 from shared.access.grants import set_project_grants
 from shared.access.mirror import replace_object_acl
 from shared.catalog.documents import DocumentCatalog
 from shared.catalog.requests import DocumentRead
 from shared.db.engine import make_engine
-from shared.db.tables.catalog import document_versions, documents, matters, projects
+from shared.db.tables.catalog import document_versions, documents, matter_parties, matters, parties, projects
 from shared.db.tables.ingest import ingest_state
 from shared.db.tables.matters import matter_assignments, matter_numbers
 from shared.db.tables.sources import source_objects, version_sources
@@ -26,7 +27,7 @@ from shared.errors import InvalidRequestError, MisconfiguredError, NotVisibleErr
 from shared.ingest import matters as classification
 from shared.ingest import places, state
 from shared.ingest.contract import Payload, Services, StageInput
-from shared.ingest.matter_numbers import key_of, keys_of_name, keys_of_number
+from shared.ingest.matter_numbers import key_of, keys_of_name, keys_of_number, reconsider
 from shared.ingest.report import Outcome
 from shared.ingest.stages.classify_matter import classify_matter
 from shared.sources.config import MatterFolders, MatterRef, PlaceRule, ProjectRef, SourceConfig
@@ -178,6 +179,64 @@ def test_statutes_and_years_are_no_numbers_of_a_matter() -> None:
     assert keys_of_number("12 O 34/2021") == {"12-o-34-2021", "12-o-34-21"}
     assert keys_of_number("Az. 12 O 34/21") >= {"12-o-34-21"}
     assert key_of("1 C 41/6") != key_of("1 C 4/16")
+
+
+# Parties
+
+LEASE_TEXT = """Mietvertrag
+
+zwischen der Nordwind GmbH
+- nachfolgend „Vermieter“ genannt -
+und der {tenant}
+- nachfolgend „Mieter“ genannt -
+
+wird das Folgende vereinbart.
+"""
+
+
+def name_parties(world: World, of: dict[str, list[str]]) -> None:
+    with world.engine.begin() as connection:
+        names = sorted({name for each in of.values() for name in each})
+        rows = [{"name": name, "normalised_name": name.lower()} for name in names]
+        connection.execute(pg.insert(parties).values(rows).on_conflict_do_nothing())
+        ids = {row.name: row.id for row in connection.execute(sa.select(parties))}
+        keys = {row.key: row for row in connection.execute(sa.select(matters))}
+        links = [{"matter_id": keys[key].id, "party_id": ids[name], "role": "client"} for key in of for name in of[key]]
+        connection.execute(sa.insert(matter_parties), links)
+        reconsider(connection, sorted({keys[key].project_id for key in of}))
+
+
+def test_the_parties_of_one_matter_lead_there_and_a_client_of_two_leads_nowhere(world: World) -> None:
+    files: dict[str, bytes | str] = {
+        "eingang/weber.txt": LEASE_TEXT.format(tenant="Weber Gesellschaft mit beschränkter Haftung"),
+        "eingang/wer.txt": LEASE_TEXT.format(tenant="Unbekannt AG"),
+        "anderswo/weber.txt": LEASE_TEXT.format(tenant="Weber GmbH"),
+        "klage/x.txt": "X",
+        "miete/x.txt": "Y",
+    }
+    take(world, files)
+    assert {assignments(world)[path].key for path in ("eingang/weber.txt", "eingang/wer.txt")} == {None}
+    name_parties(world, {"K-1": ["Nordwind GmbH", "Weber GmbH"], "M-1": ["Nordwind GmbH", "Keller GmbH"]})
+    take(world, files)
+    found = assignments(world)
+    row = found["eingang/weber.txt"]
+    assert (row.key, row.method) == ("K-1", "party")
+    assert row.evidence == [
+        {"kind": "party", "value": "nordwind gmbh", "matters": ["K-1"]},
+        {"kind": "party", "value": "weber gmbh", "matters": ["K-1"]},
+    ]
+    assert (found["eingang/wer.txt"].key, found["eingang/wer.txt"].method) == (None, "none")
+    assert found["eingang/wer.txt"].evidence == [{"kind": "party", "value": "nordwind gmbh", "matters": ["K-1", "M-1"]}]
+    assert found["anderswo/weber.txt"].key is None
+    assert placed(world)["eingang/weber.txt"] == {("nord", "K-1")}
+
+
+def test_a_number_counts_before_the_parties(world: World) -> None:
+    text = LEASE_TEXT.format(tenant="Weber GmbH") + "Zu 7 C 9/22."
+    take(world, {"klage/x.txt": "X", "miete/x.txt": "Y"})
+    name_parties(world, {"K-1": ["Weber GmbH"]})
+    take(world, {"eingang/x.txt": text, "klage/x.txt": "X", "miete/x.txt": "Y"})
+    assert assignments(world)["eingang/x.txt"].key == "M-1"
 
 
 # Folders

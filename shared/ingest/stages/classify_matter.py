@@ -37,7 +37,7 @@ def _by_content(call: StageInput, services: Services, project: str | None) -> Fi
     facts = Reading.from_json(services.store.get(call.payload.need("facts_key"))).content
     with reading(services.engine) as connection:
         found = matters.by_numbers(connection, project, call.row.name, facts.identifiers)
-        return found or matters.NOTHING
+        return found or matters.by_parties(connection, project, facts.parties) or matters.NOTHING
 
 
 def _make(services: Services, place: PathPlace) -> None:
