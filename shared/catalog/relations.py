@@ -22,7 +22,7 @@ from shared.access.predicate import (
     citable_observations,
     visible_versions,
 )
-from shared.catalog.threads import visible_threads
+from shared.catalog.threads import Thread, visible_threads
 from shared.db.tables.base import Json, Uuid
 from shared.db.tables.catalog import document_versions
 from shared.db.tables.structure import relation_intents, relation_keys
@@ -65,12 +65,7 @@ def relations_of(
         for row in connection.execute(statement)
     ]
     for thread in visible_threads(connection, viewer, versions):
-        first, *others = [message.version_id for message in thread.messages]
-        found += [
-            Relation(RelationKind.BELONGS_TO_THREAD, other, first, 1.0, {"source": "thread"}, None)
-            for other in others
-            if {other, first} & set(versions)
-        ]
+        found += _memberships(thread, set(versions))
     return found[:limit]
 
 
@@ -108,6 +103,19 @@ def visible_relations(viewer: Viewer | Standing, *, among: Among) -> sa.Select[A
             row.kind, row.from_version_id, row.to_version_id, row.confidence.desc(), sa.cast(row.evidence, sa.Text)
         )
     )
+
+
+def _memberships(thread: Thread, asked: Collection[VersionId]) -> list[Relation]:
+    """Return what ties the mails of a thread to its first one, as far as an end is asked for."""
+    first = thread.messages[0]
+    # The first message may lie at several places; the one that is asked for stands for all.
+    copies = [one for one in thread.messages if one.message_id and one.message_id == first.message_id]
+    first = next((one for one in copies if one.version_id in asked), first)
+    return [
+        Relation(RelationKind.BELONGS_TO_THREAD, one.version_id, first.version_id, 1.0, {"source": "thread"}, None)
+        for one in thread.messages
+        if one is not first and one not in copies and (one.version_id in asked or first.version_id in asked)
+    ]
 
 
 def _meetings(near: sa.CTE) -> list[sa.Select[Any]]:

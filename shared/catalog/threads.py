@@ -72,41 +72,54 @@ def visible_threads(connection: sa.Connection, viewer: Viewer, versions: Collect
         sa.select(*columns()).join(shown, shown.c.version_id == thread_messages.c.version_id)
     ).all()
     wanted = set(versions)
-    return [
-        Thread(uuid5(group[0].realm, _name(group[0])), tuple(group))
-        for group in components([message_of(row) for row in rows])
-        if len(group) > 1 and wanted & {message.version_id for message in group}
-    ]
+    groups = components([message_of(row) for row in rows])
+    threads = [Thread(uuid5(group[0].realm, _name(group[0])), tuple(group)) for group in groups]
+    return [one for one in threads if one.count > 1 and wanted & {message.version_id for message in one.messages}]
 
 
 def components(messages: Sequence[Message]) -> list[list[Message]]:
     """Return the messages in threads, each in the order of its time; the same whatever order they came in."""
     ordered = sorted(messages, key=_order)
-    root = list(range(len(ordered)))
-
-    def find(node: int) -> int:
-        while root[node] != node:
-            root[node] = root[root[node]]
-            node = root[node]
-        return node
-
+    sets = _Sets(len(ordered))
     by_id: dict[tuple[UUID, str], int] = {}
-    by_subject: dict[tuple[UUID, str], list[int]] = {}
+    by_subject: dict[tuple[UUID, str], tuple[list[int], list[int]]] = {}
     for node, message in enumerate(ordered):
         for one in message.ids:
-            root[find(node)] = find(by_id.setdefault((message.realm, one), node))
-        if message.subject is not None and message.sent_at is not None:
-            earlier = by_subject.setdefault((message.realm, message.subject), [])
-            for other in reversed(earlier):
-                if message.sent_at - (ordered[other].sent_at or _EARLIEST) > REPLY_WINDOW + CLOCK_SKEW:
-                    break
-                if find(other) != find(node) and (answers(message, ordered[other]) or answers(ordered[other], message)):
-                    root[find(node)] = find(other)
-            earlier.append(node)
+            sets.join(node, by_id.setdefault((message.realm, one), node))
+        if message.subject is None or message.sent_at is None:
+            continue
+        earlier, replies = by_subject.setdefault((message.realm, message.subject), ([], []))
+        # A mail that answers nothing by its subject can only be answered, and at most a clock's error before.
+        is_reply = message.is_reply and not message.answers_by_id
+        for other in reversed(earlier if is_reply else replies):
+            since = message.sent_at - (ordered[other].sent_at or _EARLIEST)
+            if since > (REPLY_WINDOW if is_reply else CLOCK_SKEW):
+                break
+            if answers(message, ordered[other]) or answers(ordered[other], message):
+                sets.join(node, other)
+        earlier.append(node)
+        if is_reply:
+            replies.append(node)
     groups: dict[int, list[Message]] = {}
     for node, message in enumerate(ordered):
-        groups.setdefault(find(node), []).append(message)
+        groups.setdefault(sets.find(node), []).append(message)
     return sorted(groups.values(), key=lambda group: _order(group[0]))
+
+
+class _Sets:
+    """Disjoint sets of numbers (union-find with path halving, Tarjan and van Leeuwen 1984)."""
+
+    def __init__(self, size: int) -> None:
+        self._root = list(range(size))
+
+    def find(self, node: int) -> int:
+        while self._root[node] != node:
+            self._root[node] = self._root[self._root[node]]
+            node = self._root[node]
+        return node
+
+    def join(self, one: int, other: int) -> None:
+        self._root[self.find(one)] = self.find(other)
 
 
 def answers(reply: Message, earlier: Message) -> bool:
