@@ -70,7 +70,16 @@ ANSWERS: Final[dict[str, dict[str, Any]]] = {
             "matched_identifiers": _list({}),
         },
     ),
-    "Results": _object({"results": _list(_schema("Result")), "page": _schema("Page"), "scope": _ANYTHING}),
+    "Results": _object(
+        {
+            "results": _list(_schema("Result")),
+            "page": _schema("Page"),
+            "scope": _ANYTHING,
+            "completeness": _schema("Completeness"),
+        }
+    ),
+    # Of what the caller may see: whether the index has yet to take any of it.
+    "Completeness": _object({"index_pending": _BOOLEAN, "as_of": {"type": "string", "format": "date-time"}}),
     "SourceObject": _object(
         {"source_object_id": _UUID, "path": _STRING, "name": _STRING, "source": _STRING},
         {"source_version": _or_null(_STRING)},

@@ -88,7 +88,8 @@ class SearchService:
         if self._is_reranked(request) and self._reranker is not None:
             results = reranked(request.query, results, self._reranker)
         shown = results[request.offset - cut.first :][: request.limit]
-        return _answer(scope, shown, _page(request, returned=len(shown), has_more=found.hits > request.window))
+        page = _page(request, returned=len(shown), has_more=found.hits > request.window)
+        return _answer(scope, shown, page, found)
 
     def filter(self, caller: Caller, request: FilterRequest, *, correlation_id: str | None = None) -> Answer:
         """Return what fulfils the filters, newest day first, with a cursor to go on or, on the last page, the total."""
@@ -113,7 +114,7 @@ class SearchService:
         else:
             # Every row up to the end was verified, so this counts nothing that the caller may not see.
             page["total"] = listing.seen_before + found.hits
-        return _answer(scope, results, page)
+        return _answer(scope, results, page, found)
 
     def _scope(self, caller: Caller, request: SearchRequest | FilterRequest) -> CompiledAccessScope:
         narrowing = request.narrowed_to
@@ -230,11 +231,12 @@ def _page(request: SearchRequest | FilterRequest, *, returned: int, has_more: bo
     }
 
 
-def _answer(scope: CompiledAccessScope, results: list[hits.Result], page: Answer) -> Answer:
+def _answer(scope: CompiledAccessScope, results: list[hits.Result], page: Answer, found: Verified) -> Answer:
     shown = {
         "fingerprint": scope.shown_fingerprint,
         "mode": str(scope.mode),
         "administrator": scope.administrator,
         "versions": {"total": scope.size},
     }
-    return {"results": results, "page": page, "scope": shown}
+    completeness = {"index_pending": found.is_pending, "as_of": found.as_of.isoformat()}
+    return {"results": results, "page": page, "scope": shown, "completeness": completeness}

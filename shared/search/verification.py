@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from functools import cache
 from typing import Any, Final, NamedTuple
 
@@ -21,7 +22,7 @@ from shared.access import predicate
 from shared.access.audit import AuditEntry
 from shared.access.kept import KeptScope
 from shared.access.predicate import Standing
-from shared.access.scope import CompiledAccessScope
+from shared.access.scope import CompiledAccessScope, bitmap_of
 from shared.db.chain import latest_finals
 from shared.db.prepared import hot, run_hot
 from shared.db.tables.audit import audit_events
@@ -39,6 +40,8 @@ from shared.db.tables.content import chunks
 from shared.db.tables.sources import source_objects, sources
 from shared.types import AclMode, ChunkKind
 
+_LOOKED_AT: Final = 10_000
+"""Of so many versions that wait for the index, the oldest, it is asked whether one is in the scope."""
 _Ids: Final = pg.ARRAY(pg.UUID(as_uuid=False))
 _Numbers: Final = pg.ARRAY(sa.Integer)
 _AUDITED: Final = (
@@ -131,12 +134,15 @@ class Verified:
     """The page's rows in order, and how many hits there are up to where the candidates were looked at.
 
     `is_certain` says that no further candidate can change the page or whether another follows. Only then it is
-    audited, and only then it may be shown.
+    audited, and only then it may be shown. `is_pending`: the index has yet to take a version of the scope; it says
+    nothing about any other version.
     """
 
     rows: list[Row]
     hits: int
     is_certain: bool
+    is_pending: bool
+    as_of: datetime
 
 
 def verified(
@@ -172,7 +178,9 @@ def verified(
         found = connection.execute(statement, values).one()
     else:
         found = run_hot(connection, statement, values).one()
-    return Verified(_ROWS.decode(found.rows), found.hits, found.is_certain)
+    # The scope is what the viewer may see: whatever else the index has yet to take does not show in this.
+    is_pending = scope.visible.intersect(bitmap_of(found.unindexed))
+    return Verified(_ROWS.decode(found.rows), found.hits, found.is_certain, is_pending, found.as_of)
 
 
 @cache
@@ -193,10 +201,29 @@ def _statement(mode: AclMode, *, is_administrator: bool, collapsed: bool) -> sa.
     rows = sa.func.json_agg(pg.aggregate_order_by(shown.table_valued(), shown.c.at))
     as_text = sa.func.coalesce(sa.cast(rows, sa.Text), sa.literal_column("'[]'")).label("rows")
     return hot(
-        sa.select(state.c.hits, state.c.is_certain, sa.select(as_text).scalar_subquery().label("rows"))
+        sa.select(
+            state.c.hits,
+            state.c.is_certain,
+            sa.select(as_text).scalar_subquery().label("rows"),
+            _unindexed().label("unindexed"),
+            sa.func.now().label("as_of"),
+        )
         .add_cte(audit)
         .select_from(state)
     )
+
+
+def _unindexed() -> sa.ScalarSelect[Any]:
+    """Return the numbers of the versions that the index has yet to take, packed; next to nothing unless much is new."""
+    oldest = (
+        sa.select(document_versions.c.seq)
+        .where(document_versions.c.indexed_at.is_(None))
+        .order_by(document_versions.c.seq)
+        .limit(_LOOKED_AT)
+        .subquery("unindexed")
+    )
+    packed = sa.func.string_agg(sa.func.int4send(oldest.c.seq), sa.literal_column("''::bytea"))
+    return sa.select(packed).scalar_subquery()
 
 
 def _with_siblings(seqs: sa.ColumnElement[Any]) -> sa.ColumnElement[bool]:
