@@ -60,7 +60,7 @@ def convert(content: bytes) -> Conversion:
         "has_macros": any(r.kind == "vbaProject" for r in reader.relationships.values()),
     }
     kept = {key: value for key, value in meta.items() if value}
-    return Conversion(builder.build(title=_title(package), meta=kept))
+    return Conversion(builder.build(title=package.title(), meta=kept), tuple(package.embedded()))
 
 
 class _Reader:
@@ -203,15 +203,3 @@ class _Reader:
                 if name is not None and (attribute(name, "val") or "").lower() in _HEADING_NAMES:
                     ids.add((attribute(style, "styleId") or "").lower())
         return frozenset(ids)
-
-
-def _title(package: Package) -> str | None:
-    for relationship in package.relationships("").values():
-        if relationship.kind != "core-properties":
-            continue
-        try:
-            found = package.xml(relationship.target).find("{*}title")
-        except UnreadableFileError:
-            return None
-        return found.text if found is not None else None
-    return None

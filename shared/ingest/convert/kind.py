@@ -10,7 +10,7 @@ import zlib
 
 from shared.ingest.convert.cms_mark import is_cms
 from shared.ingest.convert.encoding import decode, looks_like_text
-from shared.ingest.convert.formats import DOCM, DOCX, DOTX, ENCRYPTED_OOXML
+from shared.ingest.convert.formats import DOCM, DOCX, DOTX, ENCRYPTED_OOXML, PPTX, XLSB, XLSX
 from shared.ingest.convert.ole_names import top_names
 
 _SNIFF_BYTES = 8192
@@ -25,8 +25,6 @@ _OLE_NAMES = (
     ("Workbook", "application/vnd.ms-excel"),
     ("PowerPoint Document", "application/vnd.ms-powerpoint"),
 )
-_XLSX = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
-_PPTX = "application/vnd.openxmlformats-officedocument.presentationml.presentation"
 
 _MAGIC = (
     (b"{\\rtf", "application/rtf"),
@@ -56,15 +54,26 @@ _OOXML = (
     ("wordprocessingml.document.main", DOCX),
     ("wordprocessingml.template.main", DOTX),
     ("ms-word.template.macroenabledtemplate", DOCM),
-    ("spreadsheetml.sheet.main", _XLSX),
-    ("ms-excel.sheet.macroenabled", _XLSX),
-    ("presentationml.presentation.main", _PPTX),
+    ("ms-excel.sheet.binary", XLSB),
+    ("spreadsheetml.sheet.main", XLSX),
+    ("spreadsheetml.template.main", XLSX),
+    ("ms-excel.sheet.macroenabled", XLSX),
+    ("ms-excel.template.macroenabled", XLSX),
+    ("presentationml.presentation.main", PPTX),
+    ("presentationml.slideshow.main", PPTX),
+    ("presentationml.template.main", PPTX),
+    ("ms-powerpoint.presentation.macroenabled", PPTX),
+    ("ms-powerpoint.slideshow.macroenabled", PPTX),
+    ("ms-powerpoint.template.macroenabled", PPTX),
 )
 _BY_NAME = {
     "docx": DOCX,
     "docm": DOCM,
-    "xlsx": _XLSX,
-    "pptx": _PPTX,
+    "xlsx": XLSX,
+    "pptx": PPTX,
+    "odt": "application/vnd.oasis.opendocument.text",
+    "ods": "application/vnd.oasis.opendocument.spreadsheet",
+    "odp": "application/vnd.oasis.opendocument.presentation",
     "zip": "application/zip",
     "md": "text/markdown",
     "markdown": "text/markdown",

@@ -6,17 +6,20 @@ import io
 import posixpath
 import zipfile
 import zlib
+from collections.abc import Iterator
 from dataclasses import dataclass
 from urllib.parse import unquote
 
 from lxml import etree
 
 from shared.errors import EncryptedFileError, LimitExceededError, UnreadableFileError
+from shared.ingest.convert.formats import Member
 
 MAX_PARTS = 20_000
 MAX_PART_BYTES = 200 * 1024 * 1024
 MAX_TOTAL_BYTES = 500 * 1024 * 1024
 _PIECE_BYTES = 256 * 1024
+_OFFICE_ENDINGS = (".docx", ".docm", ".xlsx", ".xlsm", ".pptx", ".pptm", ".odt", ".ods", ".odp", ".pdf")
 _ENCRYPTED = 0x1
 
 
@@ -90,12 +93,54 @@ class Package:
                 found[identifier] = Relationship(identifier, kind, name)
         return found
 
+    def title(self) -> str | None:
+        """Return the title among the properties of the document."""
+        for relationship in self.relationships("").values():
+            if relationship.kind == "core-properties":
+                try:
+                    found = self.xml(relationship.target).findtext("{*}title")
+                except UnreadableFileError:
+                    return None
+                return str(found) if found else None
+        return None
+
+    def embedded(self) -> list[Member]:
+        """Return the Office files that lie in the document; other objects are in no form that is read."""
+        return [
+            Member(info.filename.rpartition("/")[2], self.read(name))
+            for name, info in self._names.items()
+            if "/embeddings/" in name and name.endswith(_OFFICE_ENDINGS)
+        ]
+
+    def elements(self, name: str, *tags: str) -> Iterator[etree._Element]:
+        """Yield the elements of a long part one after the other, each gone when the next one comes."""
+        content = io.BytesIO(self.read(name).lstrip(b"\r\n\t "))
+        try:
+            walk = etree.iterparse(
+                content, tag=[f"{{*}}{tag}" for tag in tags], resolve_entities=False, no_network=True, load_dtd=False,
+                huge_tree=False, remove_comments=True, remove_pis=True,
+            )  # fmt: skip
+            for _, element in walk:
+                yield element
+                element.clear(keep_tail=False)
+                while (before := element.getprevious()) is not None:
+                    before.getparent().remove(before)
+        except etree.XMLSyntaxError as error:
+            raise UnreadableFileError(f"the part {name} is no well-formed XML: {error}") from error
+
     def main_part(self) -> str:
         """Return the part that the package's own relationships call the document, whatever its name is."""
         for relationship in self.relationships("").values():
             if relationship.kind == "officeDocument":
                 return relationship.target
         raise UnreadableFileError("the package says nowhere which part is the document")
+
+
+def relation_id(element: etree._Element) -> str | None:
+    """Return the relationship that an element names, in either namespace; its plain `id` is of another kind."""
+    return next(
+        (str(value) for key, value in element.attrib.items() if key.startswith("{") and key.endswith("}id")), None
+    )
 
 
 def parse(content: bytes, name: str) -> etree._Element:
