@@ -85,6 +85,23 @@ def test_an_encrypted_mail_says_that_it_is_encrypted() -> None:
         eml.convert(opaque(mails.sealed()))
 
 
+def test_a_mail_that_is_encrypted_with_pgp_says_so() -> None:
+    mail = multipart(
+        "encrypted",
+        "Content-Type: application/pgp-encrypted\n\nVersion: 1",
+        "Content-Type: application/octet-stream\n\nx",
+    )
+    with pytest.raises(EncryptedFileError, match="store a decrypted copy"):
+        eml.convert(mail)
+
+
+@pytest.mark.parametrize(
+    "kind", ["multipart/mixed", "multipart/mixed; boundary=fehlt", "multipart/alternative", "text"]
+)
+def test_a_mail_without_the_lines_that_divide_it_is_a_text(kind: str) -> None:
+    assert body_of(f"Subject: x\nFrom: a@x.example\nContent-Type: {kind}\n\nGuten Tag".encode()) == "Guten Tag"
+
+
 def test_a_signed_mail_that_cannot_be_unwrapped_keeps_what_it_came_with() -> None:
     found = eml.convert(opaque(b"kaputt"))
     assert found.text.meta["subject"] == "Signiert"

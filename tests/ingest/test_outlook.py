@@ -327,11 +327,12 @@ def test_a_mail_in_a_winmail_is_a_winmail_under_its_own_subject() -> None:
     assert (member.name, member.content) == ("Kündigung.dat", WINMAIL)
 
 
+@pytest.mark.parametrize("kind", ["application/ms-tnef", "application/octet-stream"])
 @pytest.mark.parametrize(("own", "shown"), [("", "Grüße aus RTF"), ("Eigener Text", "Eigener Text")])
-def test_a_winmail_at_a_mail_is_unpacked_in_its_place(own: str, shown: str) -> None:
+def test_a_winmail_at_a_mail_is_unpacked_in_its_place(own: str, shown: str, kind: str) -> None:
     mail = (
         "Subject: x\nFrom: a@kanzlei.example\nMIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=b\n\n"
-        f"--b\nContent-Type: text/plain\n\n{own}\n--b\nContent-Type: application/ms-tnef; name=winmail.dat\n"
+        f"--b\nContent-Type: text/plain\n\n{own}\n--b\nContent-Type: {kind}; name=winmail.dat\n"
         f"Content-Transfer-Encoding: base64\n\n{base64.encodebytes(WINMAIL).decode()}--b--\n"
     )
     found = eml.convert(mail.encode())

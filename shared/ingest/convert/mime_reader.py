@@ -29,7 +29,8 @@ _REPORTS = frozenset({"message/delivery-status", "message/disposition-notificati
 _MAIL = "message/rfc822"
 # A signature with another name is somebody's file: the one of a document beside it.
 _SIGNATURE_NAMES = frozenset({None, "smime.p7s", "signature.asc"})
-_SMIME_NAMES = frozenset({None, "smime.p7m", "smime.p7z"})
+_SMIME, _WINMAIL = "smime.p7m", "winmail.dat"
+_SMIME_NAMES = frozenset({None, _SMIME, "smime.p7z"})
 
 
 class MimeReader:
@@ -44,16 +45,17 @@ class MimeReader:
         """Sort a part and all that is in it."""
         if depth > MAX_DEPTH:
             raise LimitExceededError(f"the mail's parts are nested more than {MAX_DEPTH} deep")
-        kind = part.get_content_type()
-        if kind in _OPAQUE and self._unwrapped(part, depth):
+        kind, name = part.get_content_type(), (file_name(part) or "").lower()
+        if (kind in _OPAQUE or name == _SMIME) and self._unwrapped(part, depth):
             return
-        if kind in _TNEF and self._unpacked(part):
+        if (kind in _TNEF or name == _WINMAIL) and self._unpacked(part):
             return
         if part.is_multipart() or kind == _MAIL:
             self._read_group(kind, part, depth)
         elif kind in _DETACHED and file_name(part) in _SIGNATURE_NAMES:
             self.is_signed = True
-        elif _is_written(part, "text/plain", "text/html"):
+        elif _is_written(part, "text/plain", "text/html") or kind.startswith("multipart/"):
+            # What calls itself several parts, and has no line that divides it, is a text.
             self.texts.append(_written(part))
         else:
             self._add_file(part)
@@ -65,6 +67,8 @@ class MimeReader:
             self.texts.append("\n\n".join(_fields(inner) for inner in parts_of(part)))
         elif kind == "multipart/alternative":
             self._read_alternative(part, depth)
+        elif kind == "multipart/encrypted" and depth == 0:
+            raise EncryptedFileError("the mail is encrypted for its recipients; store a decrypted copy")
         elif kind == "multipart/signed":
             self._read_signed(part, depth)
         else:
