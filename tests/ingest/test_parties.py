@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import threading
 import time
 
 import pytest
+import sqlalchemy as sa
 
+from shared.db.tables.catalog import document_parties, document_versions, parties
+from shared.index.version_facts import load_versions
+from shared.ingest.facts import FoundParty
 from shared.ingest.metadata.parties import named_in, parties_of
 from shared.ingest.metadata.party_names import company_name, name_key
+from shared.ingest.parties_rows import write_parties
 from shared.text.converted import ConvertedText
+from tests.ingest.conftest import World
 
 OPENINGS = [
     (
@@ -113,9 +120,9 @@ def _read(text: str, **changes) -> list[tuple[str, str]]:
     return [(one.role, one.name) for one in parties_of(ConvertedText(text, **changes), title=None)]
 
 
-@pytest.mark.parametrize(("text", "parties"), [*OPENINGS, *COURTS, *VERSUS])
-def test_a_document_names_its_parties_and_their_roles(text: str, parties: list[tuple[str, str]]) -> None:
-    assert _read(text) == parties
+@pytest.mark.parametrize(("text", "named"), [*OPENINGS, *COURTS, *VERSUS])
+def test_a_document_names_its_parties_and_their_roles(text: str, named: list[tuple[str, str]]) -> None:
+    assert _read(text) == named
 
 
 @pytest.mark.parametrize("text", NONE)
@@ -123,10 +130,10 @@ def test_a_name_or_a_role_elsewhere_makes_no_party(text: str) -> None:
     assert _read(text) == []
 
 
-@pytest.mark.parametrize(("text", "parties"), [*OPENINGS, *COURTS, *VERSUS])
-def test_each_party_stands_where_its_evidence_says(text: str, parties: list[tuple[str, str]]) -> None:
+@pytest.mark.parametrize(("text", "named"), [*OPENINGS, *COURTS, *VERSUS])
+def test_each_party_stands_where_its_evidence_says(text: str, named: list[tuple[str, str]]) -> None:
     found = parties_of(ConvertedText(text), title=None)
-    assert len(found) == len(parties)
+    assert len(found) == len(named)
     assert all(text[one.char_start : one.char_end] == one.text for one in found)
 
 
@@ -177,3 +184,83 @@ def test_hostile_text_costs_no_more_than_prose(piece: str) -> None:
     began = time.process_time()
     parties_of(ConvertedText(piece * 20_000), title=piece * 100)
     assert time.process_time() - began < 2.0
+
+
+DRAFT = "Anteilskaufvertrag (Entwurf)\n\nVerkäufer: Alpha AG, Bremen\nKäufer: Geheime Erwerberin SE, Bonn\n"
+FINAL = "Anteilskaufvertrag\n\nVerkäufer: ALPHA  Aktiengesellschaft, Bremen\nKäufer: Offene Erwerberin SE, Bonn\n"
+
+
+def _stored(world: World) -> dict[str, list[tuple[str, str, str]]]:
+    rows = world.rows(
+        sa.select(document_versions.c.title, document_parties.c.role, document_parties.c.name, parties.c.name)
+        .join(document_parties, document_parties.c.version_id == document_versions.c.id)
+        .join(parties, parties.c.id == document_parties.c.party_id)
+        .order_by(document_versions.c.title, document_parties.c.role)
+    )
+    found: dict[str, list[tuple[str, str, str]]] = {}
+    for title, *row in rows:
+        found.setdefault(title, []).append(tuple(row))
+    return found
+
+
+def test_each_version_of_a_document_has_its_own_parties_in_its_own_spelling(world: World) -> None:
+    world.ingest({"a/SPA_Entwurf_v1.txt": DRAFT, "a/SPA_final.txt": FINAL})
+    assert world.scalar(sa.select(sa.func.count(sa.distinct(document_versions.c.document_id)))) == 1
+    # What both share is a row that says no more than the key.
+    assert _stored(world) == {
+        "SPA_Entwurf_v1": [
+            ("buyer", "Geheime Erwerberin SE", "geheime erwerberin se"),
+            ("seller", "Alpha AG", "alpha ag"),
+        ],
+        "SPA_final": [
+            ("buyer", "Offene Erwerberin SE", "offene erwerberin se"),
+            ("seller", "ALPHA AG", "alpha ag"),
+        ],
+    }
+    evidence = world.rows(sa.select(document_parties.c.evidence).where(document_parties.c.name == "ALPHA AG"))
+    (where,) = evidence[0]
+    assert FINAL[where["char_start"] : where["char_end"]] == where["text"] == "ALPHA  Aktiengesellschaft"
+
+
+def test_the_index_row_of_a_version_names_that_versions_parties_and_its_matters_only(world: World) -> None:
+    world.ingest({"a/SPA_Entwurf_v1.txt": DRAFT, "a/SPA_final.txt": FINAL})
+    ids = {row.title: row.id for row in world.rows(sa.select(document_versions.c.title, document_versions.c.id))}
+    with world.engine.connect() as connection:
+        facts = load_versions(connection, list(ids.values()))
+    assert list(facts[ids["SPA_final"]].parties) == ["ALPHA AG", "Offene Erwerberin SE"]
+    assert list(facts[ids["SPA_Entwurf_v1"]].parties) == ["Alpha AG", "Geheime Erwerberin SE"]
+
+
+def test_taking_a_file_in_again_changes_no_party_and_new_bytes_bring_their_own(world: World) -> None:
+    world.ingest({"a/Vertrag.txt": DRAFT})
+    before = _stored(world)
+    world.ingest({"a/Vertrag.txt": DRAFT})
+    assert _stored(world) == before
+    world.ingest({"a/Vertrag.txt": FINAL})
+    names = [name for rows in _stored(world).values() for _, name, _ in rows]
+    assert sorted(names) == ["ALPHA AG", "Alpha AG", "Geheime Erwerberin SE", "Offene Erwerberin SE"]
+
+
+def test_two_transactions_that_name_the_same_new_party_both_get_it(world: World) -> None:
+    world.ingest({"a/eins.txt": "Ein Schreiben.", "a/zwei.txt": "Noch ein Schreiben."})
+    ids = [row.id for row in world.rows(sa.select(document_versions.c.id))]
+    found = [FoundParty("seller", "Alpha AG", "alpha ag", "Alpha AG", 0, 8)]
+    inserted = threading.Event()
+
+    def second() -> None:
+        with world.engine.begin() as connection:
+            inserted.wait(10)
+            write_parties(connection, ids[1], found)
+
+    thread = threading.Thread(target=second)
+    thread.start()
+    with world.engine.begin() as connection:
+        write_parties(connection, ids[0], found)
+        inserted.set()
+        # The second one waits for this transaction's row.
+        thread.join(0.3)
+        assert thread.is_alive()
+    thread.join(10)
+    linked = world.rows(sa.select(document_parties.c.version_id, document_parties.c.party_id))
+    assert {row.version_id for row in linked} == set(ids)
+    assert len({row.party_id for row in linked}) == 1

@@ -24,6 +24,10 @@ _DRAFT = re.compile(
     rf"(?:ä|ae)nderungsmodus)(?={_SEP}|\d|$)",
     re.IGNORECASE,
 )
+# Neither says how far a text has come: one is without marks of changes, the other is one of something.
+_CLEAN = re.compile(rf"{_START}(?:clean(?: version| copy)?|ohne markierungen){_END}", re.IGNORECASE)
+_COPY = re.compile(rf"{_START}(?:kopie(?: von)?|copy(?: of)?){_END}", re.IGNORECASE)
+_NOT = re.compile(rf"{_START}(?:nicht|not|noch|non|zu|to be|un){_SEP}*$", re.IGNORECASE)
 _NUMBER = re.compile(
     rf"{_START}(?:(?:v|ver|version|vers|rev|revision|fassung){_SEP}?(\d{{1,3}}(?:\.\d{{1,3}}){{0,2}})"
     rf"|(?:entwurf|draft){_SEP}?(\d{{1,3}})){_END}",
@@ -39,7 +43,10 @@ _MAX_ENDING_CHARS = 5
 
 @dataclass(frozen=True, slots=True)
 class NameFacts:
-    """`family` is None when the name has no version mark: then it says nothing about belonging together."""
+    """`family` is None when the name has no version mark: then it says nothing about belonging together.
+
+    `mark` is what the status was read from; with marks that contradict each other the status is unknown.
+    """
 
     stem: str
     family: str | None
@@ -53,7 +60,8 @@ def read_name(name: str) -> NameFacts:
     stem = _stem(name)
     status, mark = _status(stem)
     number = _number(stem)
-    return NameFacts(stem, _family(stem, marked=mark is not None, numbered=number is not None), number, status, mark)
+    marked = mark is not None or _CLEAN.search(stem) is not None
+    return NameFacts(stem, _family(stem, marked=marked, numbered=number is not None), number, status, mark)
 
 
 def stem_key(name: str) -> str:
@@ -68,15 +76,18 @@ def _stem(name: str) -> str:
 
 
 def _status(stem: str) -> tuple[VersionStatus, str | None]:
+    marks: dict[VersionStatus, str] = {}
     for pattern, status in (
         (_EXECUTED, VersionStatus.EXECUTED),
         (_DRAFT, VersionStatus.DRAFT),
         (_FINAL, VersionStatus.FINAL),
     ):
-        found = pattern.search(stem)
+        found = next((one for one in pattern.finditer(stem) if not _NOT.search(stem[: one.start()])), None)
         if found:
-            return status, found.group(0)
-    return VersionStatus.UNKNOWN, None
+            marks[status] = found.group(0)
+    if VersionStatus.DRAFT in marks and len(marks) > 1:
+        return VersionStatus.UNKNOWN, ", ".join(marks.values())
+    return next(iter(marks.items()), (VersionStatus.UNKNOWN, None))
 
 
 def _number(stem: str) -> tuple[int, ...] | None:
@@ -92,7 +103,7 @@ def _family(stem: str, *, marked: bool, numbered: bool) -> str | None:
     rest = stem
     # Twice: neighbouring marks share a separator.
     for _ in range(2):
-        for pattern in (_NUMBER, _EXECUTED, _FINAL, _DRAFT):
+        for pattern in (_NUMBER, _EXECUTED, _FINAL, _DRAFT, _CLEAN, _COPY):
             rest = pattern.sub(" ", rest)
         if numbered or _EXECUTED.search(stem):
             # With a number or a signature a date says when this version was made. Otherwise letters of different

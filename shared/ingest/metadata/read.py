@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from dataclasses import replace
 
 from shared.ingest import identifiers
@@ -12,6 +11,7 @@ from shared.ingest.metadata.dates import document_date, mail_date, named_date
 from shared.ingest.metadata.languages import language_of
 from shared.ingest.metadata.names import NameFacts, read_name, stem_key
 from shared.ingest.metadata.parties import named_in, parties_of
+from shared.ingest.metadata.signature import Evidence, text_status
 from shared.ontology.tree import Ontology, load_ontology
 from shared.text.converted import ConvertedText
 from shared.text.normalise import single_line, stored
@@ -27,13 +27,9 @@ _SENSELESS_TITLE = re.compile(
     r"|.*\.(?:docx?|pdf|rtf|odt|dotx?|tmp|indd|qxd)|(?:[a-z]:)?[\\/].*|[\W\d_]*)$",
     re.IGNORECASE,
 )
-_STATUS_HEAD_CHARS = 2000
+_HEAD_CHARS = 2000
 _FIRST_LINES = 3
 _MAX_FIRST_LINE_CHARS = 100
-_TEXT_STATUS = (
-    (VersionStatus.DRAFT, re.compile(r"^[\W_]*(?:entwurf|draft)\b(?!\w)[^\n]{0,80}", re.IGNORECASE | re.MULTILINE)),
-    (VersionStatus.FINAL, re.compile(r"\b(?:execution version|endfassung|finale fassung)\b", re.IGNORECASE)),
-)
 
 
 def read_facts(
@@ -55,7 +51,8 @@ def read_both(text: ConvertedText, *, name: str, mime: str, max_identifier_chars
     own_title, own_date = _own_title(text), _own_date(text, mime=mime)
     title = own_title or _line_title(text)
     doc_type = ontology.doc_type_of(mime=mime, names=(title, *_first_lines(text.text)))
-    status, evidence = _text_status(text.text)
+    # A mail is sent as it is; marks in it are about something else.
+    status, evidence = (VersionStatus.UNKNOWN, ()) if mime in _MAILS else text_status(text.text, text.meta)
     content = Facts(
         title=title,
         language=_language(text),
@@ -112,7 +109,7 @@ def _line_title(text: ConvertedText) -> str:
     """Return the first line that says something, cut at a word: what a file without title and name is called."""
     body = next((page for page in text.pages if page.locus == "body"), None)
     start = body.char_start if body else 0
-    for line in text.text[start : start + _STATUS_HEAD_CHARS].split("\n"):
+    for line in text.text[start : start + _HEAD_CHARS].split("\n"):
         plain = single_line(line).lstrip("#*>- ").strip()
         if plain and not _SENSELESS_TITLE.match(plain):
             return stored(_cut(plain))
@@ -128,7 +125,7 @@ def _cut(line: str) -> str:
 
 def _first_lines(text: str) -> list[str]:
     """Return the short lines that a document begins with: where it says what it is."""
-    lines = [line for line in text[:_STATUS_HEAD_CHARS].split("\n") if line.strip()]
+    lines = [line for line in text[:_HEAD_CHARS].split("\n") if line.strip()]
     return [line for line in lines[:_FIRST_LINES] if len(line) <= _MAX_FIRST_LINE_CHARS]
 
 
@@ -151,18 +148,7 @@ def _own_date(text: ConvertedText, *, mime: str) -> DocDate:
     return DocDate(None, None, None)
 
 
-_Status = tuple[VersionStatus, tuple[Mapping[str, str], ...]]
-
-
-def _text_status(text: str) -> _Status:
-    for status, pattern in _TEXT_STATUS:
-        found = pattern.search(text[:_STATUS_HEAD_CHARS])
-        if found:
-            return status, ({"kind": "text", "value": single_line(found.group(0))},)
-    return VersionStatus.UNKNOWN, ()
-
-
-def _named_status(content: Facts, about: NameFacts) -> _Status:
+def _named_status(content: Facts, about: NameFacts) -> tuple[VersionStatus, Evidence]:
     if about.mark is not None:
         return about.status, ({"kind": "file_name", "value": about.mark},)
     if not content.status_evidence and about.number is not None:
