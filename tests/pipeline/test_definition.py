@@ -137,6 +137,12 @@ def test_no_state_puts_anything_but_ids_into_the_payload() -> None:
     assert all(kind in {"str", "str | None", "SourceObjectId"} for kind in Payload.__annotations__.values())
 
 
+def test_one_file_s_failed_execution_fails_the_whole() -> None:
+    """An item's execution fails only for what concerns every object: no tolerance, and nobody catches it."""
+    [found] = [body for _, body in all_states(document()["States"]) if body["Type"] == "Map"]
+    assert not {"Catch", "Retry", "ToleratedFailureCount", "ToleratedFailurePercentage"} & set(found)
+
+
 def test_files_in_a_file_are_taken_in_so_many_at_a_time() -> None:
     assert document(at_once=7)["States"]["members"]["MaxConcurrency"] == 7
 
