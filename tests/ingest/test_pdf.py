@@ -285,13 +285,21 @@ def test_a_bullet_without_a_map_is_no_matter_and_a_lucky_font_neither() -> None:
 def test_a_signed_pdf_that_only_restricts_is_read_with_its_permissions() -> None:
     pdf = Pdf()
     pdf.text(["Nur zum Lesen bestimmt."])
-    signature = pdf.add("<</Type/Sig/Filter/Adobe.PPKLite/SubFilter/adbe.pkcs7.detached/ByteRange[0 0 0 0]>>")
+    signature = pdf.add("<</Type/Sig/Filter/Adobe.PPKLite/SubFilter/adbe.pkcs7.detached/ByteRange[0 0 0 0]/Contents<3082>>>")
     field = pdf.add(f"<</Type/Annot/Subtype/Widget/FT/Sig/V {signature} 0 R/Rect[0 0 0 0]>>")
     pdf.catalog = f"/AcroForm<</Fields[{field} 0 R]/SigFlags 3>>"
     text = convert(encrypted(pdf, user=b"", owner=b"geheim", permissions=-3904)).text
     assert text.text == "Nur zum Lesen bestimmt."
     assert (text.meta["encryption_revision"], text.meta["permissions"]) == (2, -3904 & 0xFFFFFFFF)
     assert text.meta["signatures"] == 1
+
+
+def test_a_field_for_a_signature_that_nobody_has_signed_is_no_signature() -> None:
+    pdf = Pdf()
+    pdf.text(["Noch offen."])
+    field = pdf.add("<</Type/Annot/Subtype/Widget/FT/Sig/Rect[0 0 0 0]>>")
+    pdf.catalog = f"/AcroForm<</Fields[{field} 0 R]>>"
+    assert "signatures" not in convert(pdf.build()).text.meta
 
 
 def test_an_encryption_entry_that_is_null_is_none() -> None:

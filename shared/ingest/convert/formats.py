@@ -72,7 +72,7 @@ class Format:
 
 _TEXT = Format("plain", "2")
 _HTML = Format("html", "1")
-_PDF = Format("pdf", "2", reads_pictures=True)
+_PDF = Format("pdf", "3", reads_pictures=True)
 _IMAGE = Format("image", "1", reads_pictures=True)
 _DOCX = Format("docx", "2")
 _EML = Format("eml", "2")
@@ -81,6 +81,8 @@ _ZIP = Format("archive", "1", unpacks=True)
 _XML = Format("xml_text", "1")
 _XLSX = Format("xlsx", "1")
 _PPTX = Format("pptx", "1")
+_ODT = Format("odt", "1")
+_OPEN = "application/vnd.oasis.opendocument."
 _RTF = Format("rtf", "1")
 _MSG = Format("msg", "1")
 _TNEF = Format("tnef", "1")
@@ -116,9 +118,29 @@ FORMATS = {
     "application/xml": _XML,
     XLSX: _XLSX,
     PPTX: _PPTX,
+    f"{_OPEN}text": _ODT,
+    f"{_OPEN}text-template": _ODT,
+    f"{_OPEN}spreadsheet": _ODT,
+    f"{_OPEN}spreadsheet-template": _ODT,
+    f"{_OPEN}presentation": _ODT,
+    f"{_OPEN}presentation-template": _ODT,
     "application/vnd.ms-outlook": _MSG,
     "application/vnd.ms-tnef": _TNEF,
     "application/pkcs7-mime": _CMS,
+}
+
+
+_SAVE_ANEW = {
+    "application/msword": "an old Word file (.doc); save it as DOCX or PDF",
+    "application/vnd.ms-excel": "an old Excel file (.xls); save it as XLSX or PDF",
+    XLSB: "a binary Excel file (.xlsb); save it as XLSX or PDF",
+    "application/vnd.ms-powerpoint": "an old PowerPoint file (.ppt); save it as PPTX or PDF",
+    "application/gzip": "a gzip archive; unpack it, or pack its files as ZIP",
+    "application/x-tar": "a tar archive; unpack it, or pack its files as ZIP",
+    "application/x-7z-compressed": "a 7z archive; unpack it, or pack its files as ZIP",
+    "application/vnd.rar": "a RAR archive; unpack it, or pack its files as ZIP",
+    "application/x-bzip2": "a bzip2 archive; unpack it, or pack its files as ZIP",
+    "application/x-xz": "an xz archive; unpack it, or pack its files as ZIP",
 }
 
 
@@ -127,6 +149,8 @@ def format_of(mime: str) -> Format:
     if mime == ENCRYPTED_OOXML:
         raise EncryptedFileError("the document is encrypted with a password; store a copy without one")
     found = FORMATS.get(mime)
+    if mime in _SAVE_ANEW:
+        raise UnsupportedFileError(f"the file is {_SAVE_ANEW[mime]} and store that")
     if found is None:
         raise UnsupportedFileError(f"no converter reads {mime} yet; the file is kept and will be tried when one does")
     return found

@@ -195,7 +195,9 @@ def _meta(document: Any, found: _Findings, reader: PageReader | None) -> dict[st
         meta |= reader.account(found.read)
     if found.notes:
         meta["notes"] = found.notes
-    signatures = raw.FPDF_GetSignatureCount(document.raw)
+    fields = (raw.FPDF_GetSignatureObject(document.raw, at) for at in range(raw.FPDF_GetSignatureCount(document.raw)))
+    # A field that nobody has signed yet is empty.
+    signatures = sum(raw.FPDFSignatureObj_GetContents(field, None, 0) > 0 for field in fields)
     if signatures > 0:
         # Present, and not checked: whether it is valid is not ours to say.
         meta["signatures"] = signatures

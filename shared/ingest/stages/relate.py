@@ -223,6 +223,7 @@ class _Decision:
                 family=None,
                 number=None,
                 named_by=None,
+                parties=(),
             )
         settings = self._services.settings
         return read_both(
