@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import random
 import struct
@@ -13,8 +14,9 @@ import sqlalchemy as sa
 from shared.db.tables.catalog import documents
 from shared.db.tables.ingest import quarantine
 from shared.db.tables.sources import source_objects
-from shared.errors import LimitExceededError, PermanentError, UnreadableFileError
-from shared.ingest.convert.formats import Conversion
+from shared.errors import LimitExceededError, PermanentError, UnreadableFileError, UnsupportedFileError
+from shared.ingest.convert.formats import Conversion, format_of
+from shared.ingest.convert.kind import kind_of
 from shared.ingest.convert.process import ConversionProcess
 from shared.ingest.report import Outcome
 from shared.ingest.stages.convert import MAX_DEPTH, member_folder
@@ -291,6 +293,23 @@ def test_sizes_beyond_32_bits_that_are_not_there_are_claims(narrow: ConversionPr
     except PermanentError:
         return
     assert all(member.refused or member.content == b"Ein Schreiben." for member in found.members)
+
+
+@pytest.mark.parametrize(
+    ("content", "advice"),
+    [
+        (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + "WordDocument".encode("utf-16-le"), "save it as DOCX or PDF"),
+        (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + "Workbook".encode("utf-16-le"), "save it as XLSX or PDF"),
+        (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + "PowerPoint Document".encode("utf-16-le"), "save it as PPTX or PDF"),
+        (bytes(257) + b"ustar", "tar archive; unpack it"),
+        (gzip.compress(b"x"), "gzip archive; unpack it"),
+        (b"7z\xbc\xaf\x27\x1c", "7z archive; unpack it"),
+        (b"Rar!\x1a\x07", "RAR archive; unpack it"),
+    ],
+)
+def test_what_is_not_read_says_what_to_do(content: bytes, advice: str) -> None:
+    with pytest.raises(UnsupportedFileError, match=advice):
+        format_of(kind_of(content, "x"))
 
 
 def test_an_archive_cut_off_anywhere_has_a_reason(narrow: ConversionProcess) -> None:

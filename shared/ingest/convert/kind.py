@@ -116,6 +116,8 @@ def _marked_kind(head: bytes, *, text_like: bool) -> str | None:
         return "application/pkcs7-mime"
     if head[:4] == b"RIFF" and head[8:12] == b"WEBP":
         return "image/webp"
+    if head[257:262] == b"ustar":
+        return "application/x-tar"
     if head[4:12] in {b"ftypheic", b"ftypheix", b"ftypmif1"}:
         return "image/heic"
     for magic, mime in _MAGIC:
