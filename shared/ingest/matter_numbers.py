@@ -20,7 +20,7 @@ STAGE = "classify_matter"
 KINDS = frozenset({"file_number", "eu_case", "ecli", "authority", "application", "reference", "case"})
 """Kinds of identifiers that name a case or a file; a statute or an invoice names no matter."""
 
-_GUESSED = (MatterMethod.NUMBER, MatterMethod.PARTY, MatterMethod.NONE, MatterMethod.INHERITED)
+_GUESSED = (MatterMethod.NUMBER, MatterMethod.PARTY, MatterMethod.NONE)
 _SEPARATORS = re.compile(r"[\W_]+")
 _LETTERS = re.compile(r"^[a-z]{1,2}-(?=\d)")
 _MAX_WORDS = 6
