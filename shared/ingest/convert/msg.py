@@ -91,6 +91,7 @@ class _Reader:
     def __init__(self, file: OleFileIO, size: int) -> None:
         self._file = file
         self._left = size
+        self._names: Storage | None = None
 
     def message(self) -> Message:
         root = self._file.root
@@ -104,16 +105,10 @@ class _Reader:
             for name, kid in kids
             if name.startswith(_RECIPIENT)
         ]
-        names = next((kid for name, kid in kids if name == _NAMES), None)
-        named = self._storage(names, (_NAMES,), depth=0) if names is not None else None
-        attachments = [
-            self._attachment(kid, (name,), codecs, named) for name, kid in kids if name.startswith(_ATTACHMENT)
-        ]
+        attachments = [self._attachment(kid, (name,), codecs) for name, kid in kids if name.startswith(_ATTACHMENT)]
         return Message(Properties(values, codecs), recipients, attachments)
 
-    def _attachment(
-        self, entry: OleDirectoryEntry, path: _Path, codecs: tuple[str, ...], names: Storage | None
-    ) -> Attachment:
+    def _attachment(self, entry: OleDirectoryEntry, path: _Path, codecs: tuple[str, ...]) -> Attachment:
         values = self._values(entry, path, head=_SMALL_HEAD, wanted=mapi.OF_ATTACHMENT)
         about = Properties(values, codecs)
         for kid in entry.kids:
@@ -126,9 +121,17 @@ class _Reader:
             if _FIXED not in storage.streams:
                 # An object of another program, as a file of its own.
                 return Attachment(about, write(storage))
-            subject = mapi.subject_of(Properties(_properties(storage.streams, head=_INNER_HEAD), codecs))
-            return Attachment(about, _message_file(storage, names), subject, ".msg")
+            inner_values = _properties(storage.streams, head=_INNER_HEAD)
+            subject = mapi.subject_of(Properties(inner_values, (*mapi.codecs_of(inner_values), *codecs)))
+            return Attachment(about, _message_file(storage, self._property_names()), subject, ".msg")
         return Attachment(about, None)
+
+    def _property_names(self) -> Storage | None:
+        """Return the names of the message's own properties, which those in it share."""
+        if self._names is None:
+            found = next((kid for kid in self._file.root.kids if kid.name == _NAMES), None)
+            self._names = self._storage(found, (_NAMES,), depth=0) if found is not None else None
+        return self._names
 
     def _values(
         self, entry: OleDirectoryEntry, path: _Path, *, head: int, wanted: frozenset[int]
