@@ -8,6 +8,7 @@ from shared.ingest.contract import Payload, Retry, Stage
 from shared.ingest.stages.classify_matter import classify_matter
 from shared.ingest.stages.convert import convert
 from shared.ingest.stages.convert import producer as converter_of
+from shared.ingest.stages.extract_decisions import extract_decisions
 from shared.ingest.stages.extract_metadata import extract_metadata
 from shared.ingest.stages.fetch import fetch
 from shared.ingest.stages.index import index
@@ -16,7 +17,7 @@ from shared.ontology.tree import load_ontology
 from shared.providers.llm.factory import signature_of
 from shared.settings import Settings
 
-_FETCH, _METADATA, _MATTER, _RELATE, _INDEX = "1", "3", "1", "3", "3"
+_FETCH, _METADATA, _MATTER, _RELATE, _DECISIONS, _INDEX = "1", "3", "1", "3", "1", "3"
 _STAGE_TIMEOUT_S = 60.0
 
 
@@ -56,6 +57,14 @@ def stages(settings: Settings) -> tuple[Stage, ...]:
             relate,
             _always(f"{_RELATE}/{profiles}"),
             ("sha256", "text_key", "members_key", "facts_key", "place", "matter"),
+            _STAGE_TIMEOUT_S,
+            retry,
+        ),
+        Stage(
+            "extract_decisions",
+            extract_decisions,
+            _always(_DECISIONS),
+            ("text_key", "facts_key", "mime", "version_id"),
             _STAGE_TIMEOUT_S,
             retry,
         ),
