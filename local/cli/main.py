@@ -31,6 +31,7 @@ COMMANDS = (
     _Entry("filter", "local.cli.filter", "List documents by their facts."),
     _Entry("explain", "local.cli.explain", "Say why a person sees a document, or why not."),
     _Entry("who", "local.cli.who", "Say who sees a document."),
+    _Entry("audit", "local.cli.audit", "Seal, verify and export the audit trail."),
     _Entry("get", "local.cli.get", "Print a document's text."),
     _Entry("eval", "local.cli.eval", "Measure retrieval quality."),
     _Entry("bench", "local.cli.bench", "Measure speed against the bare engines."),

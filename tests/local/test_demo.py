@@ -105,6 +105,20 @@ def test_a_grant_opens_a_project_at_the_next_search_and_lifting_it_closes_it(dem
     answer(*query, code=1)
 
 
+def test_the_audit_trail_is_sealed_verified_and_exported(demo: dict[str, Any], tmp_path: Path) -> None:
+    assert demo
+    assert answer("audit", "seal")
+    found = answer("audit", "verify")
+    assert (found["is_whole"], found["seals"] > 0, found["events"] > 0) == (True, True, True)
+    answer("audit", "verify", "--anchor", found["last_digest"])
+    answer("audit", "verify", "--anchor", "0" * 64, code=1)
+    file = tmp_path / "audit.jsonl"
+    written = answer("audit", "export", str(file))["events"]
+    assert written == len(file.read_text(encoding="utf-8").splitlines()) >= found["events"]
+    answer("audit", "export", str(file), code=2)
+    assert answer("audit", "drop", "--keep-months", "1", "--reason", "house rule") == []
+
+
 def test_a_second_folder_comes_in_and_accounts_for_every_file(demo: dict[str, Any], tmp_path: Path) -> None:
     assert demo
     (tmp_path / "Vermerk.txt").write_text("Vermerk zum Aktenzeichen 7 U 12/23: Verjährung droht.", encoding="utf-8")
