@@ -65,6 +65,12 @@ _PLACE = re.compile(
 )
 # In the first lines: "Urteil vom 12. März 2020", "Kaufvertrag vom".
 _OF = re.compile(r"^\W*[^\W\d_][\w./()-]*(?: [\w./()-]+){0,5} (?:vom|dated|of)\s+$", re.IGNORECASE)
+# With such a word before it even a year or a month in figures is a date: "Stand: 2023", "Datum: 03/2023".
+_PARTIAL = re.compile(
+    r"(?:^|[(|])[^\S\n#*]{0,4}(?:Datum|Date|(?-i:Stand)|as of)[^\S\n:|*]{0,2}[:|]?[^\S\n|*]{0,3}"
+    r"(?P<raw>(?:(?P<month>0?[1-9]|1[0-2])[/.])?(?P<year>(?:19|20)\d{2})(?:-(?P<iso>0[1-9]|1[0-2]))?)(?![\w-]|[./]\d)",
+    re.IGNORECASE | re.MULTILINE,
+)
 _FIRST_LINES = 3
 _HEAD_CHARS = 3000
 _BEFORE_CHARS = 100
@@ -112,7 +118,17 @@ def document_date(text: str) -> DocDate:
         after = head[found.end : line_end if line_end >= 0 else len(head)]
         if alone is None and found.precision == "day" and not before.strip(" \t*_#|") and not after.strip(" \t*_|."):
             alone = found
-    return DocDate(alone.day, alone.precision, alone.raw) if alone else DocDate(None, None, None)
+    return DocDate(alone.day, alone.precision, alone.raw) if alone else _partial(head)
+
+
+def _partial(head: str) -> DocDate:
+    """Return the month or year that a document dates itself by, as the first day of it."""
+    found = _PARTIAL.search(head)
+    if found is None:
+        return DocDate(None, None, None)
+    month = found["month"] or found["iso"]
+    first = _valid(int(found["year"]), int(month or 1), 1)
+    return DocDate(first, "month" if month else "year", found["raw"])
 
 
 def named_date(name: str) -> DocDate:
