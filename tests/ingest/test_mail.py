@@ -159,9 +159,13 @@ def test_a_content_that_was_signed_in_pieces_is_put_together_quickly() -> None:
     assert time.monotonic() - began < 3
 
 
-def test_a_signed_pdf_is_a_file_in_its_signature() -> None:
-    found = cms.convert(mails.signed(PDF))
-    assert [(member.name, member.content) for member in found.members] == [("signed content.pdf", PDF)]
+@pytest.mark.parametrize(
+    ("content", "ending"),
+    [(PDF, "pdf"), (b'<?xml version="1.0"?><rechnung/>', "xml"), (mails.msg({mails.SUBJECT: "x"}), "msg")],
+)
+def test_a_signed_file_is_a_file_in_its_signature(content: bytes, ending: str) -> None:
+    found = cms.convert(mails.signed(content))
+    assert [(member.name, member.content) for member in found.members] == [(f"signed content.{ending}", content)]
 
 
 @pytest.mark.parametrize(

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import mimetypes
-
 from shared.ingest.convert.encoding import decode
+from shared.ingest.convert.endings import ending_of
 from shared.ingest.convert.formats import Conversion, Member
 from shared.ingest.convert.kind import kind_of
 from shared.ingest.convert.mail import KEPT, SHOWN, Mail, conversion
@@ -25,5 +24,5 @@ def convert(content: bytes) -> Conversion:
     kind = kind_of(inner, "")
     if kind == "text/plain":
         return conversion(Mail({}, [decode(inner).text], [], is_signed=True))
-    name = f"signed content{mimetypes.guess_extension(kind) or ''}"
+    name = f"signed content{ending_of(kind)}"
     return conversion(Mail({}, [], [Member(name, inner)], is_signed=True))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import mimetypes
 import re
 import struct
 from collections.abc import Mapping, Sequence
@@ -16,6 +15,7 @@ from shared.errors import LimitExceededError, UnreadableFileError
 from shared.ingest.convert import html, rtf
 from shared.ingest.convert.code_pages import codec_of, codec_of_locale
 from shared.ingest.convert.encoding import decode
+from shared.ingest.convert.endings import ending_of
 from shared.ingest.convert.formats import Member
 from shared.ingest.convert.mail import KEPT, SHOWN, Mail
 from shared.ingest.convert.mime import header, parse
@@ -244,5 +244,4 @@ def _file_name(attachment: Attachment, position: int) -> str:
     given = about.text(LONG_NAME) or about.text(SHORT_NAME) or about.text(NAME)
     if given:
         return given
-    kind = about.text(MIME_TYPE)
-    return f"part {position}{about.text(ENDING) or (mimetypes.guess_extension(kind) if kind else None) or '.bin'}"
+    return f"part {position}{about.text(ENDING) or ending_of(about.text(MIME_TYPE))}"

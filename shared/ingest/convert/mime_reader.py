@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import mimetypes
-
 from shared.errors import EncryptedFileError, LimitExceededError, PermanentError
 from shared.ingest.convert import html, tnef
+from shared.ingest.convert.endings import ending_of
 from shared.ingest.convert.formats import Member
 from shared.ingest.convert.mime import (
     MAX_DEPTH,
@@ -139,7 +138,7 @@ class MimeReader:
         self.members.append(Member(name if name.lower().endswith(".eml") else f"{name}.eml", content))
 
     def _add_file(self, part: Part) -> None:
-        ending = mimetypes.guess_extension(part.get_content_type()) or ".bin"
+        ending = ending_of(part.get_content_type())
         self.members.append(Member(file_name(part) or f"part {len(self.members) + 1}{ending}", content_of(part)))
 
 
