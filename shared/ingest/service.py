@@ -154,7 +154,8 @@ class IngestService:
                     progress(Progress(len(files), total, outcome))
                 if len(files) % _OBJECTS_PER_DRAIN == 0:
                     self._drained()
-        waiting = self._patiently(self._drain)
+        self._drained()
+        waiting = self._patiently(self._left)
         report = IngestReport(work.run.id, work.run.source_id, tuple(files), waiting, work.settled)
         self._patiently(lambda: self._end(report))
         return report

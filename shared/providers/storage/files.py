@@ -7,7 +7,7 @@ import tempfile
 from pathlib import Path
 from typing import BinaryIO
 
-from shared.errors import StoredObjectMissingError
+from shared.errors import EngineUnavailableError, StoredObjectMissingError
 from shared.providers.storage.base import checked_key
 
 
@@ -18,17 +18,20 @@ class FileStore:
         self._root = root
 
     def put(self, key: str, content: bytes) -> None:
-        """Store `content` under `key`."""
+        """Store `content` under `key`. A disk that is full or away is `EngineUnavailableError`: it may pass."""
         path = self._path(key)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(prefix=".writing-", dir=path.parent)
         try:
-            with os.fdopen(handle, "wb") as file:
-                file.write(content)
-            Path(temporary).replace(path)
-        except BaseException:
-            Path(temporary).unlink(missing_ok=True)
-            raise
+            path.parent.mkdir(parents=True, exist_ok=True)
+            handle, temporary = tempfile.mkstemp(prefix=".writing-", dir=path.parent)
+            try:
+                with os.fdopen(handle, "wb") as file:
+                    file.write(content)
+                Path(temporary).replace(path)
+            except BaseException:
+                Path(temporary).unlink(missing_ok=True)
+                raise
+        except OSError as error:
+            raise EngineUnavailableError(f"the object store cannot be written: {error.strerror}") from error
 
     def get(self, key: str) -> bytes:
         """Return the bytes stored under `key`."""
@@ -41,6 +44,8 @@ class FileStore:
             return self._path(key).open("rb")
         except FileNotFoundError as error:
             raise StoredObjectMissingError(f"nothing is stored under {key}") from error
+        except OSError as error:
+            raise EngineUnavailableError(f"the object store cannot be read: {error.strerror}") from error
 
     def exists(self, key: str) -> bool:
         """Return whether there is a file for `key`."""
