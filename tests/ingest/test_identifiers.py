@@ -240,6 +240,15 @@ def test_a_reference_is_found_by_its_section_and_a_decision_by_its_number() -> N
     ]
 
 
+def test_a_section_of_a_list_is_written_as_the_list_never_as_a_mere_number() -> None:
+    found, dropped = within(extract("§§ 1, 3, 5 BGB"), max_chars=256)
+    assert {one.raw for one in found} == {"§§ 1, 3, 5 BGB"}
+    assert ([one.canonical for one in found][1:], dropped) == (["§ 1 BGB", "§ 3 BGB", "§ 5 BGB"], 0)
+    numbers = ", ".join(str(number) for number in range(1, 200))
+    found, dropped = within(extract(f"§§ {numbers} BGB"), max_chars=256)
+    assert ([one.raw for one in found][:2], len(found), dropped) == (["§ 1 BGB", "§ 2 BGB"], 199, 1)
+
+
 @pytest.mark.parametrize(
     "piece",
     [

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 
 from shared.ingest.identifiers.acts import acts
 from shared.ingest.identifiers.decisions import with_courts
@@ -37,16 +38,24 @@ def within(found: Iterable[Identifier], *, max_chars: int) -> tuple[list[Identif
     """Return one identifier a canonical form, first mention first, and how many were too long (in UTF-8 bytes).
 
     The parts of an identifier are identifiers of their own: who looks for "§ 281 BGB" means "§§ 280, 281 BGB" as well.
+    A section is then written as the list that it stands in: of "§§ 1, 3, 5 BGB" a mere "3" would be in every text.
     """
     kept: dict[tuple[str, str], Identifier] = {}
     dropped = 0
     for whole in found:
         for identifier in whole.each():
-            if max(len(identifier.raw.encode()), len(identifier.canonical.encode())) > max_chars:
+            if _is_too_long(identifier.canonical, max_chars) or _is_too_long(identifier.raw, max_chars):
                 dropped += 1
                 continue
-            kept.setdefault((identifier.kind, identifier.canonical), identifier)
+            is_in_list = identifier is not whole and identifier.kind in _SECTIONS
+            listed = identifier.canonical if _is_too_long(whole.raw, max_chars) else whole.raw
+            one = replace(identifier, raw=listed) if is_in_list else identifier
+            kept.setdefault((one.kind, one.canonical), one)
     return list(kept.values()), dropped
+
+
+def _is_too_long(text: str, max_chars: int) -> bool:
+    return len(text.encode()) > max_chars
 
 
 def _decisions(text: str) -> Iterator[Identifier]:
@@ -59,6 +68,7 @@ def _decisions(text: str) -> Iterator[Identifier]:
     return with_courts(text, numbers)
 
 
+_SECTIONS = frozenset({"statute", "section"})
 _KINDS: Sequence[Callable[[str], Iterator[Identifier]]] = (
     eclis,
     ibans,

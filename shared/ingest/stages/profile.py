@@ -32,7 +32,7 @@ def profile_row(version_id: VersionId, facts: Facts, matter: MatterNames, text: 
         ("Document type", facts.doc_type),
         ("Matter", matter.title),
         ("Reference numbers", ", ".join(matter.reference_numbers)),
-        ("Identifiers", ", ".join(item["raw"] for item in facts.identifiers)),
+        ("Identifiers", ", ".join(dict.fromkeys(item["raw"] for item in facts.identifiers))),
         ("Date", facts.doc_date.raw or (day.isoformat() if day else None)),
     )
     return {
