@@ -28,7 +28,6 @@ def members_page(
     *,
     level: int,
     after: SourceObjectId | None,
-    limit: int = PAGE,
 ) -> Page | None:
     """Return the next page of files that are still there, None when there are no more; begin with level 1 and None.
 
@@ -42,7 +41,7 @@ def members_page(
         sa.select(inside.c.id, inside.c.level)
         .where(sa.tuple_(inside.c.level, inside.c.external_id) > begin)
         .order_by(inside.c.level, inside.c.external_id)
-        .limit(limit)
+        .limit(PAGE)
     ).all()
     if not rows:
         return None
