@@ -7,7 +7,7 @@ UV      = $(BIN)/uv
 LOCK    = $(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header
 
 .DEFAULT_GOAL := help
-.PHONY: help install lock lint format types unit test golden demo bench eval clean
+.PHONY: help install lock lint format types unit test test-members golden demo bench eval clean
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -42,6 +42,9 @@ unit: $(STAMP) ## the tests that need no engine
 
 test: lint types ## everything CI runs, cheapest first
 	$(BIN)/pytest
+
+test-members: $(STAMP) ## the state machine with 5,000 bad files in a file, in moto's interpreter (minutes)
+	KI_TEST_MEMBERS=5000 $(BIN)/pytest tests/pipeline/test_moto_machine.py -k many_bad_files --timeout=3600
 
 golden: $(STAMP) ## write the reviewed files anew; review their diff
 	KI_TEST_WRITE_GOLDEN=1 $(BIN)/pytest -m golden
