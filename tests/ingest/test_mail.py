@@ -246,6 +246,18 @@ def test_an_attached_mail_is_there_once_under_its_own_subject() -> None:
     assert members_of(windows) == [("Kündigung.eml", inner.replace("\n", "\r\n").encode())]
 
 
+def test_the_strokes_of_a_subject_are_no_folders(world: World) -> None:
+    outer = EmailMessage()
+    outer["From"], outer["Subject"] = "anna@kanzlei.example", "Weiterleitung"
+    outer.set_content("Anbei.")
+    inner = EmailMessage()
+    inner["From"], inner["Subject"] = "ben@kanzlei.example", "AW: Az. 12 O 345/21 ./. Müller"
+    inner.set_content("Text")
+    outer.add_attachment(inner)
+    report = world.ingest({"a/post.eml": outer.as_bytes()})
+    assert "a/post.eml/AW: Az. 12 O 345-21 .-. Müller.eml" in [file.path for file in report.files]
+
+
 def test_an_attached_mail_in_base64_is_decoded() -> None:
     inner = b"Subject: Innen\n\nText"
     part = "Content-Type: message/rfc822\nContent-Transfer-Encoding: base64\n\n" + base64.b64encode(inner).decode()
@@ -368,6 +380,11 @@ def test_headers_have_limits(converter: ConversionProcess, mail: bytes, words: s
     with pytest.raises(LimitExceededError, match=words):
         converter.convert("eml", mail, timeout_s=20)
     assert time.monotonic() - began < 3
+
+
+def test_a_key_file_is_no_signed_message() -> None:
+    key = bytes.fromhex("30820a01 020103 308209c7 06092a864886f70d010701") + b"\xa0" * 500
+    assert kind_of(key, "schluessel.pfx") != "application/pkcs7-mime"
 
 
 def test_a_file_without_headers_is_no_mail() -> None:

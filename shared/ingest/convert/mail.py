@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -12,6 +13,7 @@ from shared.ingest.convert.formats import Conversion, Member
 SHOWN = ("From", "To", "Cc", "Bcc", "Date", "Subject")
 # Not shown, but kept: what ties mails to a thread.
 KEPT = ("Message-ID", "In-Reply-To", "References")
+_STROKES = re.compile(r"[/\\]")
 # Whether a signature is good is not said: nothing here knows whom the reader trusts.
 SIGNED = "present, not checked"
 
@@ -25,6 +27,12 @@ class Mail:
     members: Sequence[Member]
     is_signed: bool = False
     notes: Mapping[str, Any] = field(default_factory=dict)
+
+
+def file_name(subject: str | None, ending: str) -> str:
+    """Return the file name of a mail that lies in another: its subject, whose strokes are no folders ("345/21")."""
+    name = _STROKES.sub("-", subject or "") or "message"
+    return name if name.lower().endswith(ending) else f"{name}{ending}"
 
 
 def conversion(mail: Mail) -> Conversion:

@@ -12,7 +12,7 @@ from email.utils import format_datetime
 import compressed_rtf
 
 from shared.errors import LimitExceededError, UnreadableFileError
-from shared.ingest.convert import html, rtf
+from shared.ingest.convert import html, mail, rtf
 from shared.ingest.convert.code_pages import codec_of, codec_of_locale
 from shared.ingest.convert.encoding import decode
 from shared.ingest.convert.endings import ending_of
@@ -239,8 +239,7 @@ def _person(name: str | None, address: str | None) -> str | None:
 def _file_name(attachment: Attachment, position: int) -> str:
     about = attachment.properties
     if attachment.ending is not None:
-        name = attachment.subject or about.text(LONG_NAME) or about.text(NAME) or "message"
-        return name if name.lower().endswith(attachment.ending) else f"{name}{attachment.ending}"
+        return mail.file_name(attachment.subject or about.text(LONG_NAME) or about.text(NAME), attachment.ending)
     given = about.text(LONG_NAME) or about.text(SHORT_NAME) or about.text(NAME)
     if given:
         return given

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from shared.errors import EncryptedFileError, LimitExceededError, PermanentError
-from shared.ingest.convert import html, tnef
+from shared.ingest.convert import html, mail, tnef
 from shared.ingest.convert.endings import ending_of
 from shared.ingest.convert.formats import Member
 from shared.ingest.convert.mime import (
@@ -134,7 +134,7 @@ class MimeReader:
             message["Content-Transfer-Encoding"] = "base64"
             content = content_of(message)
             message = parse(content)
-        name = file_name(part) or header(message, "Subject") or "message"
+        name = file_name(part) or mail.file_name(header(message, "Subject"), ".eml")
         self.members.append(Member(name if name.lower().endswith(".eml") else f"{name}.eml", content))
 
     def _add_file(self, part: Part) -> None:
