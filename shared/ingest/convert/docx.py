@@ -6,13 +6,15 @@ Main part and all others are found through relationships. Comments and tracked c
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 from lxml import etree
 
 from shared.errors import UnreadableFileError
-from shared.ingest.convert.blocks import TextBuilder, tidy
+from shared.ingest.convert.blocks import TextBuilder, storable, tidy
 from shared.ingest.convert.docx_inline import (
+    ADDED,
     REMOVED,
     TRANSPARENT,
     Changes,
@@ -22,11 +24,14 @@ from shared.ingest.convert.docx_inline import (
     chosen,
     local,
     read_paragraph,
+    removed_text,
 )
 from shared.ingest.convert.encoding import decode
 from shared.ingest.convert.formats import Conversion
 from shared.ingest.convert.html import text_of
 from shared.ingest.convert.ooxml import Package
+from shared.text.converted import ConvertedText
+from shared.text.normalise import stored
 
 _HEADING_NAMES = ("heading 1", "title", "überschrift 1", "titel")
 _MAX_COMMENTS = 2000
@@ -52,15 +57,39 @@ def convert(content: bytes) -> Conversion:
             builder.add(block)
     comments = list(reader.comments())
     changes = reader.changes
+    changes.settle()
+    text = builder.build(title=package.title())
     meta = {
         "heading": reader.heading,
         "comments": comments,
         "insertions": changes.insertions,
         "deletions": changes.deletions,
+        "moves": changes.moves,
+        "hidden_text": "\n".join(changes.hidden),
+        "umlauts_lost": _lost_umlauts(body, text, changes),
         "has_macros": any(r.kind == "vbaProject" for r in reader.relationships.values()),
     }
     kept = {key: value for key, value in meta.items() if value}
-    return Conversion(builder.build(title=package.title(), meta=kept), tuple(package.embedded()))
+    return Conversion(replace(text, meta=storable(kept)), tuple(package.embedded()))
+
+
+def _lost_umlauts(body: etree._Element, text: ConvertedText, changes: Changes) -> int:
+    """Return how many umlauts of the file are in no text that was made of it.
+
+    Those of the file are counted without the reader: when some are lost, so are words.
+    """
+    runs = (
+        "".join(run.itertext())
+        for run in body.iter("{*}t", "{*}delText")
+        if not any(local(around) == "Fallback" for around in run.iterancestors())
+    )
+    there = text.text[: text.pages[0].char_end] if text.pages else ""
+    apart = [change["text"] or "" for kind in (changes.deletions, changes.moves) for change in kind]
+    return max(0, _umlauts(stored("".join(runs))) - _umlauts("".join([there, *apart, *changes.hidden])))
+
+
+def _umlauts(text: str) -> int:
+    return sum(text.count(letter) for letter in "äöüÄÖÜß")
 
 
 class _Reader:
@@ -139,15 +168,18 @@ class _Reader:
                     yield from self._flat(content)
             elif name == "AlternateContent":
                 yield from chosen(element)
-            elif name in TRANSPARENT and name != "r":
+            elif name in ADDED or (name in TRANSPARENT and name != "r"):
                 yield from self._flat(element)
-            elif name not in REMOVED:
+            elif name in REMOVED:
+                self.changes.removed(element, removed_text(element))
+            else:
                 yield element
 
     def _paragraph(self, element: etree._Element) -> tuple[str, list[etree._Element], bool]:
         paragraph = read_paragraph(element, self.changes)
         properties = child(element, "pPr")
-        mark = child(properties, "rPr", "del") if properties is not None else None
+        marks = child(properties, "rPr") if properties is not None else None
+        merged = marks is not None and any(local(mark) in REMOVED for mark in marks)
         style = child(properties, "pStyle") if properties is not None else None
         text = paragraph.text
         if (
@@ -157,21 +189,33 @@ class _Reader:
             and text.strip()
         ):
             self.heading = tidy(text)
-        return text, paragraph.boxes, mark is not None
+        return text, paragraph.boxes, merged
 
     def _rows(self, table: etree._Element) -> Iterator[str]:
         for row in self._flat(table):
             if local(row) != "tr":
                 continue
-            properties = child(row, "trPr")
-            if properties is not None and child(properties, "del") is not None:
+            removed, added = child(row, "trPr", "del"), child(row, "trPr", "ins")
+            if removed is not None:
+                self.changes.removed(removed, removed_text(row).strip())
                 continue
+            before = len(self.changes.insertions)
             cells = [
                 "\n".join(line for block in self.blocks(cell) if (line := tidy(block)))
                 for cell in self._flat(row)
-                if local(cell) == "tc"
+                if local(cell) == "tc" and not self._is_removed(cell)
             ]
-            yield " | ".join(cells) if any(cells) else ""
+            text = " | ".join(cells) if any(cells) else ""
+            if added is not None and len(self.changes.insertions) == before:
+                # Word marks the runs of a new row as well, other programs the row alone.
+                self.changes.added(added, text)
+            yield text
+
+    def _is_removed(self, cell: etree._Element) -> bool:
+        removed = child(cell, "tcPr", "cellDel")
+        if removed is not None:
+            self.changes.removed(removed, removed_text(cell).strip())
+        return removed is not None
 
     def _chunk(self, element: etree._Element) -> str:
         """Return the text of a part in another format that stands in the document."""

@@ -11,11 +11,12 @@ from lxml import etree
 # Containers that are not there for a reader.
 TRANSPARENT = frozenset(
     {
-        "ins", "moveTo", "smartTag", "customXml", "sdtContent", "hyperlink", "fldSimple", "dir", "bdo", "r",
+        "smartTag", "customXml", "sdtContent", "hyperlink", "fldSimple", "dir", "bdo", "r",
         "ruby", "rubyBase", "oMath", "oMathPara", "num", "den", "e", "sup", "sub", "f", "sSup", "sSub",
         "rad", "deg", "d",
     }
 )  # fmt: skip
+ADDED = frozenset({"ins", "moveTo"})
 REMOVED = frozenset({"del", "moveFrom"})
 _LITERAL = {"tab": "\t", "ptab": "\t", "br": "\n", "cr": "\n", "noBreakHyphen": "\u2011", "softHyphen": ""}
 _NOTES = frozenset({"footnoteReference", "endnoteReference"})
@@ -26,15 +27,39 @@ _PRIVATE_USE = range(0xF000, 0xF100)
 
 @dataclass(slots=True)
 class Changes:
-    """Tracked changes apart from the text: {"author", "date", "text"} each, at most `_MAX_CHANGES`."""
+    """Tracked changes apart from the text: {"author", "date", "text"} each, at most `_MAX_CHANGES` of a kind.
+
+    What was moved stands once in the text, where it is now; `hidden` is text that is formatted not to be seen.
+    """
 
     insertions: list[dict[str, str | None]] = field(default_factory=list)
     deletions: list[dict[str, str | None]] = field(default_factory=list)
+    moves: list[dict[str, str | None]] = field(default_factory=list)
+    hidden: list[str] = field(default_factory=list)
+    _left: list[dict[str, str | None]] = field(default_factory=list)
 
-    def note(self, kind: list[dict[str, str | None]], element: etree._Element, text: str) -> None:
-        """Keep one change that carries text."""
-        if text.strip() and len(kind) < _MAX_CHANGES:
-            kind.append({"author": attribute(element, "author"), "date": attribute(element, "date"), "text": text})
+    def added(self, element: etree._Element, text: str) -> None:
+        """Keep what an `ins` or `moveTo` has added."""
+        _keep(self.moves if local(element) == "moveTo" else self.insertions, element, text)
+
+    def removed(self, element: etree._Element, text: str) -> None:
+        """Keep what a `del` has removed, or a `moveFrom` has taken from its place."""
+        _keep(self._left if local(element) == "moveFrom" else self.deletions, element, text)
+
+    def settle(self) -> None:
+        """Count as deleted what left its place and has arrived nowhere. Call it when all parts are read."""
+        arrived = "".join(_letters(move["text"]) for move in self.moves)
+        self.deletions.extend(change for change in self._left if _letters(change["text"]) not in arrived)
+        self._left.clear()
+
+
+def _keep(kind: list[dict[str, str | None]], element: etree._Element, text: str) -> None:
+    if text.strip() and len(kind) < _MAX_CHANGES:
+        kind.append({"author": attribute(element, "author"), "date": attribute(element, "date"), "text": text})
+
+
+def _letters(text: str | None) -> str:
+    return "".join((text or "").split())
 
 
 @dataclass(slots=True)
@@ -87,13 +112,15 @@ def _read(element: etree._Element, paragraph: Paragraph, changes: Changes) -> No
     if name in _LITERAL:
         paragraph.pieces.append(_LITERAL[name])
     elif name in REMOVED:
-        changes.note(changes.deletions, element, _removed_text(element))
-    elif name == "ins":
+        changes.removed(element, removed_text(element))
+    elif name in ADDED:
         before = len(paragraph.pieces)
         _read_all(element, paragraph, changes)
-        changes.note(changes.insertions, element, "".join(paragraph.pieces[before:]))
+        changes.added(element, "".join(paragraph.pieces[before:]))
     elif name == "AlternateContent":
         _read_all(chosen(element), paragraph, changes)
+    elif name == "r" and _is_hidden(element):
+        changes.hidden.append(removed_text(element))
     elif name in TRANSPARENT or name == "sdt":
         _read_all(element, paragraph, changes)
     elif name in _DRAWN:
@@ -138,8 +165,23 @@ def _literal(element: etree._Element) -> Iterator[str]:
         yield inner.tail or ""
 
 
-def _removed_text(element: etree._Element) -> str:
-    return "".join("".join(_literal(e)) for e in element.iter("{*}delText", "{*}t"))
+def removed_text(element: etree._Element) -> str:
+    """Return all text below an element, deleted or not, on one line a paragraph."""
+    pieces: list[str] = []
+    for inner in element.iter():
+        name = local(inner)
+        if name in {"delText", "t"}:
+            pieces.extend(_literal(inner))
+        elif name in {"tab", "br", "cr", "tc"}:
+            pieces.append(" ")
+        elif name == "p" and pieces:
+            pieces.append("\n")
+    return "".join(pieces)
+
+
+def _is_hidden(run: etree._Element) -> bool:
+    vanish = child(run, "rPr", "vanish")
+    return vanish is not None and (attribute(vanish, "val") or "true") not in {"0", "false", "off"}
 
 
 def _symbol(element: etree._Element) -> str:

@@ -24,8 +24,9 @@ _RAW = frozenset({"raw", "raw_html"})
 
 def convert(content: bytes) -> Conversion:
     """Return the texts of a JSON file; data without any prose are no text to search."""
+    decoded = decode(content)
     try:
-        value = json.loads(decode(content).text)
+        value = json.loads(decoded.text)
     except RecursionError as error:
         raise UnreadableFileError("the JSON file is nested too deeply") from error
     except ValueError as error:
@@ -42,7 +43,12 @@ def convert(content: bytes) -> Conversion:
             continue
         readable = text_of(text) if _MARKUP.search(text) else text
         builder.add(readable if len(readable) >= _MIN_PROSE_CHARS else f"{name}: {readable}")
-    return Conversion(builder.build(title=first.get("title"), meta={"doc_date": first.get("date")}))
+    meta = {
+        "doc_date": first.get("date"),
+        "encoding": decoded.encoding,
+        "encoding_confidence": decoded.confidence,
+    }
+    return Conversion(builder.build(title=first.get("title"), meta=meta))
 
 
 def _fields(value: Any) -> Iterator[tuple[str, str]]:

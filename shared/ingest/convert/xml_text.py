@@ -29,7 +29,7 @@ _READERS: tuple[Callable[[etree._Element], Reading | None], ...] = (xjustiz.read
 
 def convert(content: bytes) -> Conversion:
     """Return the text of an XML file. Entities stay as they are written, and nothing outside of it is read."""
-    root, encoding = _root(content)
+    root, encoding, confidence = _root(content)
     builder = TextBuilder()
     reading = next((found for read in _READERS if (found := read(root)) is not None), Reading())
     for locus, lines in reading.parts:
@@ -41,11 +41,13 @@ def convert(content: bytes) -> Conversion:
     # What a reader has left over are codes and amounts, the same ones at every item of it.
     for block in dict.fromkeys(blocks) if reading.parts else blocks:
         builder.add(block)
-    text = builder.build(title=reading.title, meta={"encoding": encoding, **reading.meta})
+    text = builder.build(
+        title=reading.title, meta={"encoding": encoding, "encoding_confidence": confidence, **reading.meta}
+    )
     return Conversion(text, reading.members)
 
 
-def _root(content: bytes) -> tuple[etree._Element, str]:
+def _root(content: bytes) -> tuple[etree._Element, str, str]:
     try:
         root = parse(content, "XML")
     except UnreadableFileError:
@@ -54,8 +56,8 @@ def _root(content: bytes) -> tuple[etree._Element, str]:
             raise
         # It says UTF-8 and is not: read as any other text is.
         plain = _DECLARATION.sub("", decoded.text)
-        return parse(plain.encode(), "XML"), decoded.encoding
-    return root, root.getroottree().docinfo.encoding or "utf-8"
+        return parse(plain.encode(), "XML"), decoded.encoding, decoded.confidence
+    return root, root.getroottree().docinfo.encoding or "utf-8", "declared"
 
 
 def _blocks(root: etree._Element, used: frozenset[etree._Element]) -> Iterator[str]:
