@@ -34,7 +34,7 @@ _PERIOD = re.compile(
     re.IGNORECASE,
 )
 _PARTY = re.compile(
-    r"(?:[A-ZÄÖÜ][\w&.-]*\s){1,5}"
+    r"(?:(?!(?:Die|Der|Das|The)\s)[A-ZÄÖÜ][\w&.-]*\s){1,5}"
     r"(?:GmbH(?: & Co\. KG)?|AG|SE|KG|OHG|UG|e\.\s?V\.|Ltd\.?|Limited|LLP|LLC|Inc\.?|B\.V\.|plc)(?!\w)"
 )
 _NUMBER = re.compile(r"(?<![\w.,])\d[\d.,]*(?!\w)")

@@ -20,7 +20,7 @@ _SAID = re.compile(
     r"|\b(?:wir|die\s+gesellschafter|der\s+(?:vorstand|aufsichtsrat|beirat|gemeinderat)|die\s+geschäftsführung)\s+"
     r"(?:haben|hat)\s+[^.;\n]{0,60}?\b(?:entschieden|beschlossen)\b"
     r"|\bes\s+(?:wird|wurde)\s+(?:einstimmig\s+|mehrheitlich\s+)?(?:beschlossen|vereinbart|entschieden)\b"
-    r"|^\s*(?:beschluss|beschlossen|vereinbart|ergebnis|entscheidung|agreed|resolved|decision)\s*:\s*\S"
+    r"|^[^\S\n]*(?:beschluss|beschlossen|vereinbart|ergebnis|entscheidung|agreed|resolved|decision)\s*:\s*\S"
     r"|\b(?:it\s+(?:is|was)\s+(?:hereby\s+)?(?:resolved|agreed|decided)\s+(?:that|to)|be\s+it\s+resolved)\b"
     r"|\b(?:the\s+)?parties\s+(?:have\s+)?agreed\s+(?:that|to|on)\b|\bwe\s+(?:have\s+)?(?:decided|resolved)\s+(?:that|to|on)\b)",
     re.IGNORECASE | re.MULTILINE,

@@ -33,8 +33,9 @@ def extract_decisions(call: StageInput, services: Services) -> StageResult:
     told = _told(call, services)
     with reading(services.engine) as connection:
         drafts = rows.drafts_of(connection, version_id)
-    if len(drafts) == 1:
-        if told or drafts[0].has_records:
+    # A mail at the place of another one is no draft of it.
+    if len(drafts) == 1 or is_mail(call.payload.need("mime")):
+        if told or any(draft.has_records for draft in drafts):
             with recording(services.engine) as connection:
                 rows.replace(
                     connection,
