@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from bench.conversion import Speed
 from bench.indexing import IndexingBench
 from bench.paired import Comparison
 from bench.search import SearchBench
@@ -78,6 +79,19 @@ def indexing_row(measured: IndexingBench) -> Row:
         ours=f"{measured.ours_s:.1f} s",
         bare=f"{measured.raw_s:.1f} s",
     )
+
+
+def conversion_rows(speeds: Sequence[Speed]) -> list[Row]:
+    """Return how many pages a second each format's conversion reads; there is no bound."""
+    return [
+        Row(
+            what=f"conversion, {speed.what}: {speed.pages:.0f} pages in {speed.seconds:.1f} s",
+            measured=speed.pages_per_s,
+            unit=" pages/s",
+            bound=None,
+        )
+        for speed in speeds
+    ]
 
 
 def scope_rows(figures: Mapping[str, Any]) -> list[Row]:

@@ -14,8 +14,9 @@ from rich.console import Console
 from rich.table import Table
 
 from bench import corpus, scope
+from bench.conversion import bench_conversion
 from bench.indexing import bench_indexing
-from bench.report import Row, handler_row, indexing_row, scope_rows, search_row
+from bench.report import Row, conversion_rows, handler_row, indexing_row, scope_rows, search_row
 from bench.search import TEAM, bench_handler, bench_search
 from local import stack
 from local.cli.output import ExitCode, emit, json_option, note, reporting
@@ -34,6 +35,7 @@ _WIDE_LIMIT = 20
 @click.command("bench")
 @click.option("--search", "only_search", is_flag=True, help="Only searching.")
 @click.option("--indexing", "only_indexing", is_flag=True, help="Only indexing.")
+@click.option("--conversion", "only_conversion", is_flag=True, help="Only the conversion of files; needs no engine.")
 @click.option("--scope", "versions", type=click.IntRange(min=1000), help="Only scopes, in a firm of so many versions.")
 @click.option(
     "--documents",
@@ -46,17 +48,29 @@ _WIDE_LIMIT = 20
 @json_option
 @reporting
 def command(
-    *, only_search: bool, only_indexing: bool, versions: int | None, documents: int, rounds: int, as_json: bool
+    *,
+    only_search: bool,
+    only_indexing: bool,
+    only_conversion: bool,
+    versions: int | None,
+    documents: int,
+    rounds: int,
+    as_json: bool,
 ) -> ExitCode:
-    """Measure what the product adds: searching and indexing against the bare engine, and how fast a scope is.
+    """Measure what the product adds: searching and indexing against the bare engine; conversion; how fast a scope is.
 
     Ratios come from runs in turns on one machine, so they hold on a busy one too; milliseconds do not. The corpus is
     an invented one, in a database and an index of its own, with a stubbed embedding. Exits 1 if a bound is missed.
     """
-    base = load_settings({**stack.running_environment(), **stack.own_settings()})
-    everything = not (only_search or only_indexing or versions)
     rows: list[Row] = []
     details: dict[str, Any] = {}
+    everything = not (only_search or only_indexing or only_conversion or versions)
+    needs_engines = everything or only_search or only_indexing or versions
+    base = load_settings({**(stack.running_environment() if needs_engines else {}), **stack.own_settings()})
+    if everything or only_conversion:
+        speeds = bench_conversion(base.ingest, rounds=rounds, progress=note)
+        details["conversion"] = [asdict(speed) for speed in speeds]
+        rows += conversion_rows(speeds)
     if everything or only_search or only_indexing:
         with ingest_progress(corpus.NAME, quiet=as_json) as progress:
             services = corpus.staged(base, documents=documents, progress=progress)

@@ -43,20 +43,28 @@ def layer_of(page: Any) -> Layer:
 
 
 def _unmapped(text_page: Any, count: int) -> str:
+    lacks = raw.FPDFText_HasUnicodeMapError
     found: list[str] = []
-    inside = False
-    for position in range(count):
+    last: int | None = None
+    for position in [position for position in range(count) if lacks(text_page, position) == 1]:
+        if last is not None and position > last + 1:
+            found.append(_between(text_page, last + 1, position))
         code = raw.FPDFText_GetUnicode(text_page, position)
-        if raw.FPDFText_HasUnicodeMapError(text_page, position) == 1:
-            found.append(chr(code) if 0 < code <= sys.maxunicode else "\ufffd")
-            inside = True
-        # Spaces and line breaks that PDFium puts in between do not end a run.
-        elif inside and not raw.FPDFText_IsGenerated(text_page, position) and not chr(code).isspace():
-            found.append("\n")
-            inside = False
-        elif inside:
-            found.append(" ")
+        found.append(chr(code) if 0 < code <= sys.maxunicode else "\ufffd")
+        last = position
     return "".join(found)
+
+
+def _between(text_page: Any, start: int, end: int) -> str:
+    """Return what parts two signs without a map: a space, or a line break where others stand between them.
+
+    Spaces and line breaks that PDFium puts in between by itself do not end a run.
+    """
+    for position in range(start, end):
+        code = raw.FPDFText_GetUnicode(text_page, position)
+        if not raw.FPDFText_IsGenerated(text_page, position) and not chr(min(code, sys.maxunicode)).isspace():
+            return "\n"
+    return " "
 
 
 def _objects(page: Any) -> tuple[bool, float]:

@@ -1,8 +1,9 @@
 from __future__ import annotations
 
+from bench.conversion import Speed
 from bench.indexing import IndexingBench
 from bench.paired import Comparison
-from bench.report import handler_row, indexing_row, scope_rows, search_row
+from bench.report import conversion_rows, handler_row, indexing_row, scope_rows, search_row
 from bench.search import SearchBench
 
 
@@ -41,3 +42,9 @@ def test_only_scope_figures_with_a_goal_can_be_missed() -> None:
     rows = scope_rows({"visible": 5, "versions": 10, **slow})
     missed = [row.what.rpartition(" ")[2] for row in rows if not row.is_met]
     assert missed == ["cold", "unchanged", "after_document_deny"]
+
+
+def test_the_speed_of_a_conversion_is_shown_without_a_bound() -> None:
+    [row] = conversion_rows([Speed("PDF with text", files=2, pages=80, seconds=0.5)])
+    assert (row.what, row.measured, row.unit) == ("conversion, PDF with text: 80 pages in 0.5 s", 160, " pages/s")
+    assert row.is_met
