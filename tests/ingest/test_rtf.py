@@ -135,6 +135,12 @@ def test_pictures_and_objects_are_dropped_and_counted() -> None:
 @pytest.mark.parametrize(
     ("written", "read"),
     [
+        (r"{\*\do{\dptxbx{\dptxbxtext Alter Kasten\par}}}", "Alter Kasten"),
+        (r"{\shp{\*\shpinst{\shptxt Kasten}}{\shprslt{\*\do{\dptxbxtext Kasten}}}}", "Kasten"),
+        (
+            r"Text{\headerl Kanzlei\par}{\headerr Kanzlei\par}{\headerf Kanzlei Erste Seite\par}",
+            "Text\nKanzlei\n\nKanzlei Erste Seite",
+        ),
         (r"{\field{\*\fldinst{HYPERLINK http://x.example}}{\fldrslt{\ul der Vertrag}}}", "der Vertrag"),
         (r"{\shp{\*\shpinst{\sp{\sn a}{\sv b}}{\shptxt Im Kasten\par}}{\shprslt{\*\do Im Kasten}}}", "Im Kasten"),
         (rf"{{\upr{{a}}{{\*\ud{{{U}228 ?}}}}}}", "ä"),

@@ -31,7 +31,9 @@ _OWN = {
     "annotation": _COMMENT, "htmltag": _TAG,
 }  # fmt: skip
 # Text boxes, and the Unicode form of a text: they stand in groups that are dropped, and belong to the part around.
-_RETURNING = frozenset({"shptxt", "ud"})
+_RETURNING = frozenset({"shptxt", "dptxbxtext", "ud"})
+# A drawing once more, for readers that know no shapes.
+_COPY = "shprslt"
 _STAYING = frozenset({"shppict", "nesttableprops"})
 _DROPPED_WORDS = """
     aftncn aftnsep aftnsepc atnicn atnid atnparent atnref atntime atrfend atrfstart author background bkmkend
@@ -90,10 +92,13 @@ _Mark: TypeAlias = tuple[int | None, str | None]
 
 
 class _State(NamedTuple):
-    """What a group inherits and gives back at its end. Text goes to `target`; nobody reads it where that is None."""
+    """What a group inherits and gives back at its end.
+
+    Text goes to `target`, and nobody reads it where that is None; `part` is where a text box in it would go.
+    """
 
     target: str | None = None
-    part: str = BODY
+    part: str | None = BODY
     uc: int = 1
     font: int | None = None
     hidden: bool = False
@@ -164,9 +169,10 @@ class _Reader:
         found = self._found
         found.parts = {name: _whole(self._sinks[name]) for name in PARTS if name in self._sinks}
         for name in (HEADER, FOOTER, NOTES):
+            # A mark and a blank stand before a note; left, right and first pages mostly have the same header.
+            lines = [line.strip() for line in found.parts.get(name, "").split("\n")]
             if name in found.parts:
-                # A mark and a blank stand before a note.
-                found.parts[name] = "\n".join(line.strip() for line in found.parts[name].split("\n"))
+                found.parts[name] = "\n".join(lines if name == NOTES else dict.fromkeys(lines))
         if self._is_html:
             found.html = found.parts.pop(BODY, "")
         found.title = _whole(self._sinks.get(_TITLE, [])).strip() or None
@@ -261,6 +267,8 @@ class _Reader:
                 self._state = state._replace(target=BODY if self._is_html else None)
             else:
                 self._state = state._replace(target=target)
+        elif word == _COPY:
+            self._state = state._replace(target=None, part=None)
         elif starred or word in _DROPPED:
             self._state = state._replace(target=None)
 
