@@ -82,7 +82,7 @@ class Services:
     @property
     def language_model(self) -> LanguageModel | None:
         """The language model, None where rules do the work."""
-        return self._once("language_model", lambda: _language_model(self.settings))
+        return self._once("language_model", lambda: _language_model(self))
 
     @property
     def store(self) -> ObjectStore:
@@ -279,10 +279,12 @@ def _embedding(settings: Settings) -> EmbeddingProvider:
     return make_embedding_provider(settings)
 
 
-def _language_model(settings: Settings) -> LanguageModel | None:
+def _language_model(parts: Services) -> LanguageModel | None:
     from shared.providers.llm.factory import make_language_model  # noqa: PLC0415
+    from shared.providers.llm.kept import KeptAnswers  # noqa: PLC0415
 
-    return make_language_model(settings.llm)
+    model = make_language_model(parts.settings.llm)
+    return None if model is None else KeptAnswers(model, parts.store)
 
 
 def _store(settings: Settings) -> ObjectStore:
