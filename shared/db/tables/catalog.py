@@ -46,6 +46,7 @@ parties = sa.Table(
     "parties",
     metadata,
     id_column(),
+    # Shown for matters: as the configuration writes it. A party known from texts only has its normalised name here.
     sa.Column("name", sa.Text, nullable=False),
     sa.Column("normalised_name", sa.Text, nullable=False, unique=True),
     created_at(),
