@@ -60,6 +60,15 @@ def test_a_photograph_is_turned_as_its_camera_says(reader: PageReader) -> None:
     assert convert(content, reader).text.text == "Der Mietvertrag ist beendet."
 
 
+@pytest.mark.parametrize("angle", [90, 180, 270])
+def test_a_scan_that_lies_on_its_side_or_on_its_head_is_read(reader: PageReader, angle: int) -> None:
+    content = written(scanned(("Der Mietvertrag ist beendet.",)).rotate(angle, expand=True), "PNG")
+    text = convert(content, reader).text
+    assert text.text == "Der Mietvertrag ist beendet."
+    assert text.meta["turned_pages"] == ([] if angle == 270 else [1])
+    assert text.meta["low_confidence_pages"] == []
+
+
 def test_letters_on_a_screen_are_read_too(reader: PageReader) -> None:
     small = scanned(("Rechnung Nr. 4711 vom 12.03.2024",), dpi=90)
     assert convert(written(small, "PNG"), reader).text.text == "Rechnung Nr. 4711 vom 12.03.2024"

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from PIL import Image
 
 from shared.ingest.convert.hyphens import join_cut_words
 
+# A page is shown to the engine once more, turned, when it was unsure of it.
+MAX_ASKED_PER_PAGE = 2
 # 30 megapixels are a page of A3 at 400 dpi. What is larger is scaled down, so that a page costs bounded time.
 MAX_PIXELS = 30_000_000
 # The engine reads nothing that is lower than this; a dot or a line of a mail's decoration need not be sent to it.
@@ -37,6 +39,8 @@ class Reading:
     text: str = ""
     confidence: float | None = None
     words: int = 0
+    # Whether the picture stood on its head.
+    turned: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +79,19 @@ class PageReader:
         low, high = (float(level) for level in grey.getextrema())  # type: ignore[arg-type]  # one band, two levels
         if min(grey.size) < MIN_SIDE_PIXELS or high - low < _BLANK_RANGE:
             return Reading()
-        return reading_of(self._ask(grey))
+        reading = reading_of(self._ask(grey))
+        return self._turned(grey, reading) if self._is_unsure(reading) else reading
+
+    def _is_unsure(self, reading: Reading) -> bool:
+        return reading.confidence is not None and reading.confidence < self.rules.min_confidence
+
+    def _turned(self, grey: Image.Image, reading: Reading) -> Reading:
+        """Return the better of the two readings: the engine turns what lies on its side, never what is upside down."""
+        try:
+            other = reading_of(self._ask(grey.rotate(180)))
+        except NotReadError:
+            return reading
+        return replace(other, turned=True) if (other.confidence or 0) > (reading.confidence or 0) else reading
 
     def account(self, pages: Mapping[int, Reading]) -> dict[str, Any]:
         """Return for the file's record who has read these pages, how sure it is, and where it is not sure enough."""
@@ -83,6 +99,7 @@ class PageReader:
         return {
             "ocr": {"engine": self.rules.engine, "languages": self.rules.languages},
             "ocr_confidence": {str(number): confidence for number, confidence in sorted(sure.items())},
+            "turned_pages": sorted(number for number, reading in pages.items() if reading.turned),
             "low_confidence_pages": sorted(
                 n for n, confidence in sure.items() if confidence < self.rules.min_confidence
             ),

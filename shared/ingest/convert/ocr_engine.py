@@ -20,7 +20,7 @@ from functools import cache
 from pathlib import Path
 
 from shared.errors import LimitExceededError, StoredObjectMissingError, UnfinishedError
-from shared.ingest.convert.ocr import NotReadError, OcrRules
+from shared.ingest.convert.ocr import MAX_ASKED_PER_PAGE, NotReadError, OcrRules
 from shared.providers.storage import ObjectStore, derived_key
 from shared.settings import Ingest
 
@@ -160,7 +160,7 @@ class FileRecognition:
     def table(self, picture: Path) -> str:
         """Return the words of a page as TSV, kept or new. `NotReadError` is for this page, the others for the file."""
         self._began = time.monotonic() if self._began is None else self._began
-        if self.asked >= self.of.rules.max_pages:
+        if self.asked >= MAX_ASKED_PER_PAGE * self.of.rules.max_pages:
             raise LimitExceededError(f"the converter asked for more than {self.of.rules.max_pages} pages")
         if time.monotonic() - self._began >= self.of.file_timeout_s:
             raise self._stopped()
@@ -174,7 +174,7 @@ class FileRecognition:
         if not self._new:
             return LimitExceededError(f"{limit} were over before a page came that had not been read before")
         return UnfinishedError(
-            f"{limit} are over: {self.asked} pages are read and kept, the next try goes on behind them"
+            f"{limit} are over: {self.asked} pictures are read and kept, the next try goes on behind them"
         )
 
     def _read(self, picture: Path, key: str) -> str:
