@@ -204,10 +204,8 @@ def _highest_final_id(engine: sa.Engine) -> int:
     """Return the highest id below which no row can still appear, 0 without rows."""
     try:
         with engine.begin() as connection:
-            connection.execute(sa.text(f"set local lock_timeout = '{_LOCK_WAIT_MS}ms'"))
-            # Waits for who is writing and keeps others out for the moment of one look at an index.
-            connection.execute(sa.text("lock table audit_events in share mode"))
-            return int(connection.execute(sa.select(sa.func.max(audit_events.c.id))).scalar_one() or 0)
+            # The lock lasts as long as this transaction.
+            return int(connection.execute(sa.select(sa.func.audit_final_id(_LOCK_WAIT_MS))).scalar_one())
     except sa.exc.DBAPIError as error:
         if sqlstate(error) != _NOT_GRANTED:
             raise

@@ -14,12 +14,16 @@ from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
 
 import shared.db.migrations
+from shared.db import rights
+from shared.db.tables import metadata
 
 _LOCK = 0x6B690001  # any constant that no other program takes
 
 
 def upgrade(url: str) -> None:
     """Bring the database at `url` to the newest schema; a second call changes nothing.
+
+    The roles' rights are made what `shared.db.rights` says.
 
     Statistics are made anew whenever something changed: the scope's plan depends on them.
     """
@@ -28,6 +32,7 @@ def upgrade(url: str) -> None:
         connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_LOCK)))
         before = MigrationContext.configure(connection).get_current_heads()
         command.upgrade(_configuration(connection), "head")
+        rights.apply(connection, metadata.tables)
         if MigrationContext.configure(connection).get_current_heads() != before:
             connection.execute(sa.text("ANALYZE"))
 

@@ -57,7 +57,7 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("number", name=op.f("pk_audit_seals")),
     )
     op.execute("""
-create function audit_append_only() returns trigger language plpgsql set search_path = pg_catalog, public as $body$
+create function audit_append_only() returns trigger language plpgsql set search_path = public, pg_temp as $body$
 begin
   raise exception 'the audit trail is only added to: % on %', tg_op, tg_table_name
     using errcode = 'insufficient_privilege', constraint = 'audit_append_only';
@@ -78,7 +78,7 @@ for each row execute function audit_append_only()
     # Makes the partition of a month if it is not there. With the owner's rights: who writes rows makes no tables.
     op.execute("""
 create function audit_partition(month date) returns text language plpgsql security definer
-set search_path = pg_catalog, public as $body$
+set search_path = public, pg_temp as $body$
 declare
   first date := date_trunc('month', month)::date;
   name text := 'audit_events_' || to_char(first, 'YYYY_MM');
@@ -94,6 +94,18 @@ begin
 end $body$
 """)
     op.execute("revoke execute on function audit_partition(date) from public")
+    # Waits for who is writing, keeps others out for the moment of one look at an index, and returns the highest id.
+    # With the owner's rights: the lock asks for more than adding rows does.
+    op.execute("""
+create function audit_final_id(wait_ms integer) returns bigint language plpgsql security definer
+set search_path = public, pg_temp as $body$
+begin
+  perform set_config('lock_timeout', wait_ms::text || 'ms', true);
+  lock table audit_events in share mode;
+  return coalesce((select max(id) from audit_events), 0);
+end $body$
+""")
+    op.execute("revoke execute on function audit_final_id(integer) from public")
     op.execute("create table audit_events_rest partition of audit_events default")
     op.execute("""
 create trigger audit_no_truncate before truncate on audit_events_rest
