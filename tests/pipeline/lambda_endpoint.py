@@ -34,10 +34,8 @@ class Functions:
 
     def invoke(self, name: str, event: dict[str, Any]) -> tuple[bytes, str | None]:
         """Return the body and the kind of error as Lambda answers them."""
-        handler = self.instead.get(name)
-        if handler is None:
-            handler = importlib.import_module(f"functions.{name}.handler").handler
         try:
+            handler = self.instead.get(name) or importlib.import_module(f"functions.{name}.handler").handler
             answer, error = handler(event, LambdaContext(name, str(uuid4()), timeout_s=900)), None
         except Exception as raised:  # noqa: BLE001 - the runtime answers every error
             answer = {

@@ -89,15 +89,18 @@ class Cloud:
     s3: Any
     events: int = 0
 
-    def define(self, **changes: Any) -> None:
+    def define(self) -> None:
         listed = stages(self.parts.settings)
-        names = function_names(listed)
-        document = definition(listed, self.machine.functions.arns(names), max_concurrent_members=2)
-        self.machine.define(changes.get("document", document))
+        arns = self.machine.functions.arns(function_names(listed))
+        self.machine.define(definition(listed, arns, max_concurrent_members=2))
+        self.change("ingest", state_machine_arn=self.machine.arn)
+
+    def change(self, section: str, **values: Any) -> None:
+        """Put services with other settings in force; the parts that are made stay."""
         settings = self.parts.settings
-        ingest = settings.ingest.model_copy(update={"state_machine_arn": self.machine.arn})
-        parts = self.parts
-        bootstrap.install(Services(settings.model_copy(update={"ingest": ingest}), dict(parts._made)))
+        changed = getattr(settings, section).model_copy(update=values)
+        self.parts = Services(settings.model_copy(update={section: changed}), dict(self.parts._made))
+        bootstrap.install(self.parts)
 
     def put(self, path: str, content: bytes) -> list[dict[str, Any]]:
         """Upload a file, tell of it, and return the executions that this has started, ended."""
@@ -132,32 +135,28 @@ class Cloud:
         ]
 
 
-def settings_for(database_url: str, opensearch_url: str, **more: str) -> Settings:
+def settings_for(database_url: str) -> Settings:
     return load_settings(
         {
             "KI_DATABASE__URL": database_url,
             "KI_DATABASE__POOL_SIZE": "16",
-            "KI_OPENSEARCH__URL": opensearch_url,
             "KI_RETRIEVAL__INDEX_NAME": f"m{uuid4().hex}",
             "KI_RETRIEVAL__EMBEDDING_DIMENSIONS": str(WIDTH),
             "KI_STORAGE__KIND": "s3",
             "KI_STORAGE__BUCKET": STORE,
             "KI_STORAGE__UPLOAD_BUCKET": UPLOADS,
             "KI_INGEST__BACKOFF_BASE_S": "1",
-            **more,
         }
     )
 
 
 @pytest.fixture
-def cloud(
-    database_url: str, opensearch_url: str, converter: ConversionProcess, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[Cloud]:
+def cloud(database_url: str, converter: ConversionProcess, monkeypatch: pytest.MonkeyPatch) -> Iterator[Cloud]:
     with interpreter(monkeypatch) as machine:
         s3 = boto3.client("s3", region_name=REGION)
         for name in (UPLOADS, STORE):
             s3.create_bucket(Bucket=name, CreateBucketConfiguration={"LocationConstraint": REGION})
-        settings = settings_for(database_url, opensearch_url)
+        settings = settings_for(database_url)
         parts = build(settings, embedding=StubEmbedding(dimensions=WIDTH), converter=converter)
         with parts.engine.begin() as connection:
             source_id = objects.ensure_source(connection, "eingang", CONFIG)
@@ -185,7 +184,9 @@ def in_process(url: str, cloud: Cloud, given: dict[str, bytes]) -> dict[str, Any
     return left
 
 
-def test_the_machine_leaves_what_the_in_process_runner_leaves(cloud: Cloud, make_database: Callable[[], str]) -> None:
+def test_the_machine_leaves_what_the_in_process_runner_leaves(
+    cloud: Cloud, make_database: Callable[[], str], opensearch_url: str
+) -> None:
     given = files()
     for path, content in given.items():
         [execution] = cloud.put(path, content)
@@ -203,7 +204,8 @@ def test_the_machine_leaves_what_the_in_process_runner_leaves(cloud: Cloud, make
     }
     assert cloud.machine.functions.largest_bytes < MAX_PAYLOAD_BYTES
     # And what is queued is found once the index has been swept.
-    parts = bootstrap.services()
+    cloud.change("opensearch", url=opensearch_url)
+    parts = cloud.parts
     ensure_index(parts.index, parts.settings.retrieval, embedding_signature=parts.embedding.signature)
     assert taken_in.queued_for_the_index(cloud.parts.engine) > 0
     body, error = cloud.machine.functions.invoke("index_sweep", {})
@@ -403,9 +405,9 @@ def fail(cloud: Cloud, function: str, error: Exception, *, times: int) -> None:
         return call
 
     changed = [replace(one, run=failing(one.run)) if one.name == name else one for one in listed]
-    worker = bootstrap.services().stage_worker
+    worker = cloud.parts.stage_worker
     broken = StageWorker(cloud.parts.engine, worker._services_of, changed, now=utc_now)
-    bootstrap.services()._made["stage_worker"] = broken
+    cloud.parts._made["stage_worker"] = broken
 
 
 def waits_of(monkeypatch: pytest.MonkeyPatch) -> list[int]:
