@@ -19,6 +19,7 @@ from sqlalchemy.dialects import postgresql as pg
 from shared.db.tables.ingest import held_deletions, ingest_state, scanned_objects
 from shared.db.tables.sources import source_objects, version_sources
 from shared.ingest import outbox
+from shared.ingest.renames import forget_old_names
 from shared.types import SourceId, SourceObjectId
 
 GUARDED_FROM: Final = 20
@@ -157,7 +158,12 @@ def _follow_renames(connection: sa.Connection, scan: Scan) -> int:
         ~sa.exists().where(version_sources.c.source_object_id == new.c.id),
     )
     pairs = connection.execute(
-        sa.select(old.c.id.label("old_id"), new.c.id.label("new_id"), *(new.c[name] for name in _MOVED))
+        sa.select(
+            old.c.id.label("old_id"),
+            old.c.external_id.label("old_external_id"),
+            new.c.id.label("new_id"),
+            *(new.c[name] for name in _MOVED),
+        )
         .join(new, sa.and_(new.c.source_id == old.c.source_id, new.c.file_id == old.c.file_id, new.c.id != old.c.id))
         .join(scanned_objects, scanned_objects.c.source_object_id == new.c.id)
         .where(
@@ -169,6 +175,7 @@ def _follow_renames(connection: sa.Connection, scan: Scan) -> int:
         )
         .order_by(old.c.external_id, new.c.external_id)
     ).all()
+    forget_old_names(connection, scan.source_id, {pair.old_external_id: pair.name for pair in pairs})
     taken: set[UUID] = set()
     moved = 0
     for pair in pairs:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
@@ -36,6 +37,11 @@ def lock_documents(connection: sa.Connection, places: Iterable[str]) -> None:
     """Wait until this transaction alone decides about documents of these places; in order, so never a deadlock."""
     for key in sorted({lock_key("documents", place) for place in places}):
         connection.execute(_WAIT, {"key": key})
+
+
+def place_name(project_key: str | None, matter_key: str | None) -> str:
+    """Return the name under which decisions about the documents of a place are serialised."""
+    return json.dumps([project_key, matter_key], ensure_ascii=False)
 
 
 def lock_key(kind: str, name: str) -> int:

@@ -14,6 +14,7 @@ from sqlalchemy.dialects import postgresql as pg
 from shared.db.tables.base import TextArray
 from shared.db.tables.catalog import matters, projects
 from shared.ingest import matter_numbers
+from shared.ingest.locks import place_name
 from shared.ingest.objects import MEMBER_MARK, ObjectRow
 from shared.sources.config import MatterRef, Place, SourceConfig
 from shared.types import MatterId, MatterMethod, ProjectId
@@ -138,7 +139,7 @@ def fingerprint(place: PlaceKeys) -> str:
 
 def key_of(project_key: str | None, matter_key: str | None) -> str:
     """Return the fingerprint of the place with these keys."""
-    return json.dumps([project_key, matter_key], ensure_ascii=False)
+    return place_name(project_key, matter_key)
 
 
 def place_of_key(fingerprint: str) -> PlaceKeys:

@@ -20,7 +20,9 @@ from shared.db.tables.ingest import ingest_runs, scanned_objects
 from shared.db.tables.sources import source_objects
 from shared.ingest import deletions, objects, places
 from shared.ingest.deletions import Scan, Settled
+from shared.ingest.renames import forget_old_names
 from shared.sources.base import FoundObject, ScanProblem, Source
+from shared.text.normalise import stored
 from shared.types import SourceId, SourceObjectId
 
 _BATCH = 1000
@@ -129,6 +131,7 @@ class Listing:
     def _keep(self, connection: sa.Connection, found: list[FoundObject]) -> None:
         config = self.source.config
         places.ensure(connection, {config.place_of(entry.path) for entry in found} | config.numbered_places())
+        forget_old_names(connection, self.run.source_id, {stored(one.external_id): stored(one.name) for one in found})
         ids = objects.register(connection, self.run.source_id, found)
         rows = [{"run_id": self.run.id, "source_object_id": one} for one in sorted(set(ids.values()))]
         connection.execute(pg.insert(scanned_objects).on_conflict_do_nothing(), rows)

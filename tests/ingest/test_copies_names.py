@@ -183,7 +183,7 @@ def test_facts_from_before_names_were_kept_apart_are_read_anew(world: World) -> 
     with world.engine.begin() as connection:
         connection.execute(sa.update(document_versions).values(facts=stored.op("-")("named_by")))
     assert world.scalar(sa.select(stored.has_key("named_by"))) is False
-    assert UNKNOWN_NAME not in json.dumps(version(world).facts)
+    assert version(world).facts.get("named_by") != UNKNOWN_NAME
     world.ingest(files)
     assert "geheimhase" not in everything_of_versions(world)
 
@@ -242,3 +242,42 @@ def test_facts_that_are_read_otherwise_queue_the_versions_whose_rows_change_and_
     world.ingest(CHAIN)
     titles = {row.id: row.title for row in world.rows(sa.select(document_versions))}
     assert [titles[row.version_id] for row in world.writer.written] == queued
+
+
+@pytest.mark.parametrize("content", ["# Vermerk\n\nText des Vermerks.", TEXT])
+def test_a_renamed_file_that_can_no_longer_be_read_keeps_nothing_of_its_old_name(world: World, content: str) -> None:
+    named(world, text=content)
+    assert "geheimhase" in everything_of_versions(world)
+    given = [GivenDocument("4711", "a/Neuer Name.docx", b"PK\x03\x04 broken")]
+    report = world.service().ingest(GivenDocuments("ablage", given, ALL_IN_ONE))
+    assert [file.outcome for file in report.files] == [Outcome.QUARANTINED]
+    assert "geheimhase" not in everything_of_versions(world)
+    found = version(world)
+    assert found.title == ("Vermerk" if content.startswith("#") else "Hierzu wird das Folgende festgehalten.")
+    assert (found.title, found.facts["named_by"]) == (found.facts["title"], None)
+    [document] = world.rows(sa.select(documents))
+    assert (document.title, document.doc_date) == (found.title, None)
+    assert found.id in {row.version_id for row in world.writer.written}
+
+
+def test_the_old_name_is_gone_before_anything_is_read_anew(world: World) -> None:
+    named(world, text=TEXT)
+    looked = []
+
+    def look(_source_id) -> None:
+        looked.append(everything_of_versions(world))
+
+    given = [GivenDocument("4711", "a/Neuer Name.txt", TEXT.encode())]
+    world.service().ingest(GivenDocuments("ablage", given, ALL_IN_ONE), after_scan=look)
+    assert "geheimhase" not in looked[0]
+    assert version(world).title == "Neuer Name"
+
+
+def test_facts_from_before_those_of_the_content_were_kept_are_forgotten_whole(world: World) -> None:
+    named(world, text=TEXT)
+    with world.engine.begin() as connection:
+        connection.execute(sa.update(document_versions).values(facts=document_versions.c.facts.op("-")("content")))
+    given = [GivenDocument("4711", "a/Neuer Name.docx", b"PK\x03\x04 broken")]
+    world.service().ingest(GivenDocuments("ablage", given, ALL_IN_ONE))
+    assert "geheimhase" not in everything_of_versions(world)
+    assert version(world).title == "untitled"

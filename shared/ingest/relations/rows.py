@@ -17,7 +17,6 @@ from sqlalchemy.dialects import postgresql as pg
 
 from shared.db.tables.base import Uuid
 from shared.db.tables.structure import relation_intents, relation_keys
-from shared.ingest.places import PlaceIds
 from shared.ingest.recordset import recordset
 from shared.ingest.relations.said import NOWHERE, PROJECT_SORTS, UNIQUE_SORTS, Intent, Key
 from shared.types import RelationKind, SourceObjectId, VersionId
@@ -34,9 +33,9 @@ class Realms:
     matter: UUID | None
 
     @classmethod
-    def of(cls, place: PlaceIds) -> Realms:
+    def of(cls, project_id: UUID | None, matter_id: UUID | None) -> Realms:
         """Return the realms of a place. A matter without a project is its own; without both nothing is shared."""
-        return cls(place.project_id or place.matter_id, place.matter_id)
+        return cls(project_id or matter_id, matter_id)
 
     def of_key(self, key: str) -> UUID | None:
         """Return the realm in which a key is looked for, None when it is not."""

@@ -153,14 +153,14 @@ class _Decision:
         )
         moved = [VersionId(UUID(str(one))) for one in self._connection.execute(theirs).scalars()]
         outbox.queue(self._connection, {version: [] for version in moved})
-        realms = Realms.of(place)
+        realms = Realms.of(place.project_id, place.matter_id)
         relation_rows.move(self._connection, moved, realms)
         move_messages(self._connection, moved, realms.project)
         self._refresh(situation, {document_id: []}, {})
 
     def _relate(self, situation: Situation, version_id: VersionId, *, unchunked: VersionId | None) -> None:
         """Write what the version says of others; settle its thread, and the redlines in its folder."""
-        realms = Realms.of(situation.place)
+        realms = Realms.of(situation.place.project_id, situation.place.matter_id)
         folder = folder_key(self._row.source_id, self._row.path)
         redlines = relation_rows.replace(
             self._connection, version_id, self._row.id, realms, self._read.said, folder=folder
@@ -191,7 +191,7 @@ class _Decision:
         before = self._stored(known)
         if before == wanted:
             return []
-        version_rows.describe(self._connection, known.version_id, wanted)
+        version_rows.describe(self._connection, known.version_id, wanted, content=self._reading.content)
         return [known.version_id] if before.indexed != wanted.indexed else []
 
     def _stored(self, shown: Shown) -> Facts:
@@ -205,7 +205,8 @@ class _Decision:
             if (known is None or one.version_id != known.version_id) and one.bears_other_names():
                 chain = version_rows.load_chain(self._connection, one.document_id)
                 version = next(v for v in chain if v.version_id == one.version_id)
-                version_rows.describe(self._connection, one.version_id, self._content_facts(version))
+                content = self._content_facts(version)
+                version_rows.describe(self._connection, one.version_id, content, content=content)
                 forgotten.setdefault(one.document_id, []).append(one.version_id)
         return forgotten
 
@@ -321,7 +322,7 @@ class _Decision:
             document_id,
             self._payload.need("sha256"),
             self._payload.need("mime"),
-            self._reading.named,
+            self._reading,
             self._row.id,
             ordinal,
         )

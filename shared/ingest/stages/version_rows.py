@@ -14,7 +14,7 @@ from shared.db.tables.catalog import document_versions, documents
 from shared.db.tables.content import chunks
 from shared.db.tables.sources import source_objects, version_sources
 from shared.ingest import chunk_store
-from shared.ingest.facts import Facts
+from shared.ingest.facts import Facts, Reading
 from shared.ingest.families import Link
 from shared.ingest.parties_rows import replace_parties, write_parties
 from shared.ingest.places import PlaceIds
@@ -36,9 +36,14 @@ class NewVersion:
     document_id: DocumentId
     sha256: str
     mime: str
-    facts: Facts
+    reading: Reading
     object_id: SourceObjectId
     ordinal: int
+
+    @property
+    def facts(self) -> Facts:
+        """What may be shown of it while one object alone shows it: its name counts."""
+        return self.reading.named
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,9 +106,9 @@ def load_chain(connection: sa.Connection, document_id: DocumentId) -> list[Chain
     ]
 
 
-def describe(connection: sa.Connection, version_id: VersionId, facts: Facts) -> None:
-    """Make these the version's facts."""
-    values = _facts_values(facts)
+def describe(connection: sa.Connection, version_id: VersionId, facts: Facts, *, content: Facts) -> None:
+    """Make these the version's facts; `content` are those of its content alone."""
+    values = _facts_values(facts, content)
     connection.execute(sa.update(document_versions).where(document_versions.c.id == version_id).values(values))
     replace_parties(connection, version_id, facts.parties)
 
@@ -151,12 +156,15 @@ def document_values(facts: Facts) -> dict[str, Any]:
     }
 
 
-def _facts_values(facts: Facts) -> dict[str, Any]:
+def _facts_values(facts: Facts, content: Facts) -> dict[str, Any]:
+    shown, plain = facts.to_json(), content.to_json()
+    # What is left of it when its file's name no longer counts: `shared.ingest.renames` needs no text for that.
+    without_name = {key: value for key, value in plain.items() if value != shown[key]}
     return {
         "title": facts.title,
         "status": facts.status,
         "status_evidence": [dict(item) for item in facts.status_evidence],
-        "facts": facts.to_json(),
+        "facts": {**shown, "content": without_name} if without_name else shown,
     }
 
 
@@ -168,7 +176,7 @@ def _version_parameters(new: NewVersion) -> dict[str, Any]:
         "mime": new.mime,
         "object_id": new.object_id,
         "ordinal": new.ordinal,
-        **{f"version_{name}": value for name, value in _facts_values(new.facts).items()},
+        **{f"version_{name}": value for name, value in _facts_values(new.facts, new.reading.content).items()},
     }
 
 
