@@ -20,8 +20,9 @@ from shared.types import SourceObjectId
 from tests.ingest.conftest import CONFIG, World
 
 # Lock, object with its states, hash, claim, earlier conversion, conversion, matter, lock of the place, situation,
-# document with version and profile, chunks with their queue entry, net below the queue, states, unlock.
-NEW_FILE = 14
+# document with version and profile, relations, drafts to compare with, chunks with their queue entry, net below the
+# queue, states, unlock.
+NEW_FILE = 16
 # Lock, object with its states, unlock.
 UNCHANGED_FILE = 3
 SENTENCE = "Ein Satz nach § 543 BGB über die Kündigung des Mietvertrags in dieser Sache.\n"
