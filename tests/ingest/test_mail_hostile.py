@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator
 
 import pytest
+from compressed_rtf.crc32 import crc32
 
 from shared.errors import LimitExceededError, PermanentError, UnreadableFileError
 from shared.ingest.convert.kind import kind_of
@@ -207,16 +208,25 @@ def test_a_signed_message_without_an_end_is_refused_in_bounded_time(
     assert time.monotonic() - began < 10
 
 
-def test_a_packed_body_that_grows_is_read_in_bounded_time(converter: ConversionProcess) -> None:
-    # One byte, and then two for seventeen each: what packs best.
-    body = bytearray(b"{\\rtf1 ")
-    from compressed_rtf.crc32 import crc32
+def grown(runs: int) -> bytes:
+    """Return packed RTF that grows eight times: each two bytes repeat the seventeen characters before."""
+    # The first 207 characters of what may be repeated are given.
+    packed, at = bytearray(b"\x00{\\rtf1 x"), 207 + 8
+    for _ in range(runs):
+        packed += b"\xff"
+        for _ in range(8):
+            packed += struct.pack(">H", (at - 1) % 4096 << 4 | 15)
+            at = (at + 17) % 4096
+    return struct.pack("<II4sI", len(packed) + 12, 0, b"LZFu", crc32(bytes(packed))) + bytes(packed)
 
-    packed = bytearray()
-    packed += b"\x00" + body[:8].ljust(8, b"a")
-    for _ in range(20_000):
-        packed += b"\xff" + struct.pack(">H", (8 << 4) | 15) * 8
-    whole = struct.pack("<II4sI", len(packed) + 12, 0, b"LZFu", crc32(bytes(packed))) + bytes(packed)
+
+def test_a_packed_body_that_grows_is_read_in_bounded_time(converter: ConversionProcess) -> None:
     began = time.monotonic()
-    converter.convert("msg", mails.msg({SUBJECT: "x", RTF: whole}), timeout_s=30)
+    found = converter.convert("msg", mails.msg({SUBJECT: "x", RTF: grown(20_000)}), timeout_s=30)
+    assert len(found.text.text) > 20_000 * 8 * 17
     assert time.monotonic() - began < 10
+
+
+def test_a_packed_body_beyond_any_mail_is_refused(converter: ConversionProcess) -> None:
+    with pytest.raises(LimitExceededError, match="packed bytes"):
+        converter.convert("msg", mails.msg({SUBJECT: "x", RTF: bytes(5 * 1024 * 1024)}), timeout_s=30)

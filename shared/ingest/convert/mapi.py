@@ -48,7 +48,7 @@ _MULTIBYTE = frozenset({"cp932", "cp936", "cp949", "cp950", "cp1361", "gbk", "bi
 _PREFIX_MARK = "\x01"
 _OUTLOOK_LINE = re.compile(r"\AMicrosoft Mail Internet Headers Version [\d.]+\s*")
 # The packer takes two bytes for up to seventeen; unpacking is slow, and nobody writes a mail of this length.
-_MAX_PACKED_RTF_BYTES = 8 * 1024 * 1024
+_MAX_PACKED_RTF_BYTES = 4 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
