@@ -52,5 +52,5 @@ def archive(entries: Sequence[Entry], *, before: bytes = b"") -> bytes:
         directory += struct.pack("<HHHHHII", len(entry.name), len(entry.extra), 0, 0, 0, 0, offset)
         directory += entry.name + entry.extra
     start = len(made) - len(before)
-    end = struct.pack("<HHHHIIH", 0, 0, len(entries), len(entries), len(directory), start, 0)
+    end = struct.pack("<HHHHIIH", 0, 0, len(entries) & 0xFFFF, len(entries) & 0xFFFF, len(directory), start, 0)
     return bytes(made + directory + b"PK\x05\x06" + end)

@@ -6,6 +6,7 @@ import gzip
 import io
 import random
 import struct
+import time
 import zipfile
 
 import pytest
@@ -285,6 +286,15 @@ def test_members_that_lie_over_one_another_are_a_bomb(narrow: ConversionProcess)
         narrow.convert("archive", archive([entry, Entry(b"a", bytes(1000), offset=0)]), timeout_s=60)
 
 
+def test_a_directory_of_very_many_files_is_not_read_to_tell_the_kind(narrow: ConversionProcess) -> None:
+    many = archive([Entry(b"%d" % n, b"") for n in range(60_000)])
+    began = time.monotonic()
+    assert kind_of(many, "x.bin") == "application/zip"
+    assert time.monotonic() - began < 0.5
+    with pytest.raises(LimitExceededError, match="60000 files; 1000 are allowed"):
+        narrow.convert("archive", many, timeout_s=60)
+
+
 def test_sizes_beyond_32_bits_that_are_not_there_are_claims(narrow: ConversionProcess) -> None:
     zip64 = struct.pack("<HHQQ", 1, 16, 2**60, 2**60)
     entry = Entry(b"x.txt", extra=zip64, size=0xFFFFFFFF)
@@ -302,6 +312,8 @@ def test_sizes_beyond_32_bits_that_are_not_there_are_claims(narrow: ConversionPr
         (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + "Workbook".encode("utf-16-le"), "save it as XLSX or PDF"),
         (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + "PowerPoint Document".encode("utf-16-le"), "save it as PPTX or PDF"),
         (bytes(257) + b"ustar", "tar archive; unpack it"),
+        (zipped({"[Content_Types].xml": "<Types><Override ContentType='x-visio'/></Types>"}), "save it as PDF"),
+        (zipped({"Index/Document.iwa": b"\0", "preview.jpg": b"\0"}), "Pages, Numbers or Keynote; save it as PDF"),
         (gzip.compress(b"x"), "gzip archive; unpack it"),
         (b"7z\xbc\xaf\x27\x1c", "7z archive; unpack it"),
         (b"Rar!\x1a\x07", "RAR archive; unpack it"),

@@ -98,6 +98,22 @@ def test_an_invoice_of_the_one_syntax_reads_as_an_invoice() -> None:
     assert [page.locus for page in found.pages] == ["invoice", "parties", "lines", "totals", "notes"]
 
 
+def test_an_invoice_of_the_first_version_reads_alike() -> None:
+    first = CII
+    for name, before in {
+        "CrossIndustryInvoice": "CrossIndustryDocument",
+        "ExchangedDocument": "HeaderExchangedDocument",
+        "SupplyChainTradeTransaction": "SpecifiedSupplyChainTradeTransaction",
+        "ApplicableHeaderTradeAgreement": "ApplicableSupplyChainTradeAgreement",
+        "ApplicableHeaderTradeSettlement": "ApplicableSupplyChainTradeSettlement",
+        "SpecifiedTradeSettlementHeaderMonetarySummation": "SpecifiedTradeSettlementMonetarySummation",
+    }.items():
+        first = first.replace(f":{name}>", f":{before}>").replace(f":{name} ", f":{before} ")
+    assert "HeaderExchangedDocument" in first
+    head = [line for line in convert(CII.encode()).text.text.split("\n") if ": " in line][:8]
+    assert head == [line for line in convert(first.encode()).text.text.split("\n") if ": " in line][:8]
+
+
 @pytest.mark.parametrize(("root", "kind"), [("Invoice", "Rechnung"), ("CreditNote", "Gutschrift")])
 def test_an_invoice_of_the_other_syntax_reads_alike(root: str, kind: str) -> None:
     attached = base64.b64encode("Stunden für März".encode()).decode()

@@ -87,6 +87,7 @@ _RTF = Format("rtf", "1")
 _MSG = Format("msg", "1")
 _TNEF = Format("tnef", "1")
 _CMS = Format("cms", "1")
+_MBOX = Format("mbox", "1")
 
 DOCX = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
 DOCM = "application/vnd.ms-word.document.macroenabled.12"
@@ -94,6 +95,8 @@ DOTX = "application/vnd.openxmlformats-officedocument.wordprocessingml.template"
 XLSX = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
 XLSB = "application/vnd.ms-excel.sheet.binary.macroenabled.12"
 PPTX = "application/vnd.openxmlformats-officedocument.presentationml.presentation"
+OTHER_PACKAGE = "application/vnd.openxmlformats-package"
+IWORK = "application/vnd.apple.iwork"
 ENCRYPTED_OOXML = "application/x-encrypted-ooxml"
 
 FORMATS = {
@@ -127,6 +130,7 @@ FORMATS = {
     "application/vnd.ms-outlook": _MSG,
     "application/vnd.ms-tnef": _TNEF,
     "application/pkcs7-mime": _CMS,
+    "application/mbox": _MBOX,
 }
 
 
@@ -135,6 +139,8 @@ _SAVE_ANEW = {
     "application/vnd.ms-excel": "an old Excel file (.xls); save it as XLSX or PDF",
     XLSB: "a binary Excel file (.xlsb); save it as XLSX or PDF",
     "application/vnd.ms-powerpoint": "an old PowerPoint file (.ppt); save it as PPTX or PDF",
+    OTHER_PACKAGE: "a package of a program that is not known here; save it as PDF",
+    IWORK: "a file of Pages, Numbers or Keynote; save it as PDF",
     "application/gzip": "a gzip archive; unpack it, or pack its files as ZIP",
     "application/x-tar": "a tar archive; unpack it, or pack its files as ZIP",
     "application/x-7z-compressed": "a 7z archive; unpack it, or pack its files as ZIP",

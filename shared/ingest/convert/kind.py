@@ -4,18 +4,32 @@ from __future__ import annotations
 
 import io
 import json
+import lzma
 import re
 import zipfile
 import zlib
 
 from shared.ingest.convert.cms_mark import is_cms
 from shared.ingest.convert.encoding import decode, looks_like_text
-from shared.ingest.convert.formats import DOCM, DOCX, DOTX, ENCRYPTED_OOXML, PPTX, XLSB, XLSX
+from shared.ingest.convert.formats import (
+    DOCM,
+    DOCX,
+    DOTX,
+    ENCRYPTED_OOXML,
+    IWORK,
+    OTHER_PACKAGE,
+    PPTX,
+    XLSB,
+    XLSX,
+)
+from shared.ingest.convert.mbox_mark import is_mbox
 from shared.ingest.convert.ole_names import top_names
 
 _SNIFF_BYTES = 8192
 _PDF_HEAD_BYTES = 1024
 _MAX_TYPES_BYTES = 1024 * 1024
+_ENTRY = b"PK\x01\x02"
+_MAX_ENTRIES = 50_000
 _OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 _ARMOURED = ("-----begin pkcs7-----", "-----begin cms-----")
 _OLE_NAMES = (
@@ -143,7 +157,7 @@ def _text_kind(content: bytes, name: str) -> str:
     if ending != "txt" and start[:1] in {"{", "["} and _is_json(content):
         return "application/json"
     if ending not in {"md", "markdown", "csv", "html", "htm"} and _is_mail(start):
-        return "message/rfc822"
+        return "application/mbox" if is_mbox(content) else "message/rfc822"
     by_name = _BY_NAME.get(ending, "text/plain")
     # A text that calls itself a document of another kind is read as the text that it is.
     return by_name if by_name.startswith("text/") or by_name in {"message/rfc822", "application/xml"} else "text/plain"
@@ -174,6 +188,9 @@ def _is_mail(start: str) -> bool:
 def _zip_kind(content: bytes, name: str) -> str:
     by_name = _BY_NAME.get(_ending(name), "application/zip")
     guess = by_name if by_name != "message/rfc822" and not by_name.startswith("text/") else "application/zip"
+    if content.count(_ENTRY) > _MAX_ENTRIES:
+        # A directory of millions takes gigabytes to read, and here nothing limits that: the converter says so.
+        return guess
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             return _archive_kind(archive)
@@ -184,7 +201,9 @@ def _zip_kind(content: bytes, name: str) -> str:
         OSError,
         NotImplementedError,
         RuntimeError,
+        EOFError,
         zlib.error,
+        lzma.LZMAError,
     ):
         # A broken package is what its name says: the converter then tells what is wrong with it.
         return guess
@@ -198,12 +217,14 @@ def _archive_kind(archive: zipfile.ZipFile) -> str:
         for mark, mime in _OOXML:
             if mark in types:
                 return mime
+        # Unpacked, it would be hundreds of parts that nobody wrote.
+        return OTHER_PACKAGE
     if "mimetype" in names:
         with archive.open("mimetype") as member:
             declared = member.read(200).decode("ascii", "replace").strip()
         if declared.startswith("application/vnd.oasis.opendocument"):
             return declared
-    return "application/zip"
+    return IWORK if any(name.endswith(".iwa") for name in names) else "application/zip"
 
 
 def _ole_kind(content: bytes) -> str:
