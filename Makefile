@@ -3,11 +3,12 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
+EMULATOR := .venv-emulator
 UV      = $(BIN)/uv
 LOCK    = $(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header
 
 .DEFAULT_GOAL := help
-.PHONY: help install lock lint format types unit test test-members golden demo bench eval clean
+.PHONY: help install lock lint format types unit test test-emulator test-members golden demo bench eval clean
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -24,6 +25,7 @@ $(STAMP): pyproject.toml locks/bootstrap.txt locks/dev.txt
 lock: $(STAMP) ## make the locks anew (hashes, no addresses)
 	$(LOCK) pyproject.toml -o locks/layer.txt
 	$(LOCK) --group documents --group local --group dev pyproject.toml -o locks/dev.txt
+	$(LOCK) --group emulator -o locks/emulator.txt
 
 lint: $(STAMP) ## ruff and the import contracts
 	$(BIN)/ruff check .
@@ -42,6 +44,14 @@ unit: $(STAMP) ## the tests that need no engine
 
 test: lint types ## everything CI runs, cheapest first
 	$(BIN)/pytest
+
+$(EMULATOR)/.installed: $(STAMP) locks/emulator.txt
+	test -x $(EMULATOR)/bin/python || $(BIN)/python -m venv $(EMULATOR)
+	$(UV) pip install --quiet --python $(EMULATOR)/bin/python --require-hashes -r locks/emulator.txt
+	touch $@
+
+test-emulator: $(EMULATOR)/.installed ## from an upload to PostgreSQL through an AWS emulator and Lambda's own runtime
+	KI_TEST_EMULATOR=$(EMULATOR) $(BIN)/pytest tests/pipeline/test_emulator.py
 
 test-members: $(STAMP) ## the state machine with 5,000 bad files in a file, in moto's interpreter (minutes)
 	KI_TEST_MEMBERS=5000 $(BIN)/pytest tests/pipeline/test_moto_machine.py -k many_bad_files --timeout=3600
