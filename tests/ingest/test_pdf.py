@@ -126,6 +126,22 @@ def test_a_stamp_on_a_scan_is_not_the_pages_text(reader: PageReader) -> None:
     assert (text.meta["pages_without_text"], text.meta["ocr_pages"]) == ([], [1])
 
 
+def test_a_scan_in_strips_with_a_page_number_is_a_scan(reader: PageReader) -> None:
+    pdf = Pdf()
+    sheet = scanned(("", "Der Kaufpreis ist beglichen."))
+    height = sheet.height // 4
+    drawn, names = b"", ""
+    for strip in range(4):
+        jpeg = io.BytesIO()
+        sheet.crop((0, strip * height, sheet.width, (strip + 1) * height)).save(jpeg, "JPEG")
+        form = f"/Type/XObject/Subtype/Image/Width {sheet.width}/Height {height}"
+        image = pdf.stream(jpeg.getvalue(), f"{form}/ColorSpace/DeviceGray/BitsPerComponent 8/Filter/DCTDecode")
+        drawn += f"q 400 0 0 30 0 {90 - 30 * strip} cm /Im{strip} Do Q ".encode()
+        names += f"/Im{strip} {image} 0 R"
+    pdf.page(drawn + shown(["Seite 3"], top=20), resources=f"/XObject<<{names}>>")
+    assert convert(pdf.build(), reader).text.text == "Seite 3\nDer Kaufpreis ist beglichen."
+
+
 def test_a_letter_with_a_picture_is_no_scan() -> None:
     pdf = Pdf(height=600)
     pdf.scan(
@@ -285,7 +301,9 @@ def test_a_bullet_without_a_map_is_no_matter_and_a_lucky_font_neither() -> None:
 def test_a_signed_pdf_that_only_restricts_is_read_with_its_permissions() -> None:
     pdf = Pdf()
     pdf.text(["Nur zum Lesen bestimmt."])
-    signature = pdf.add("<</Type/Sig/Filter/Adobe.PPKLite/SubFilter/adbe.pkcs7.detached/ByteRange[0 0 0 0]/Contents<3082>>>")
+    signature = pdf.add(
+        "<</Type/Sig/Filter/Adobe.PPKLite/SubFilter/adbe.pkcs7.detached/ByteRange[0 0 0 0]/Contents<3082>>>"
+    )
     field = pdf.add(f"<</Type/Annot/Subtype/Widget/FT/Sig/V {signature} 0 R/Rect[0 0 0 0]>>")
     pdf.catalog = f"/AcroForm<</Fields[{field} 0 R]/SigFlags 3>>"
     text = convert(encrypted(pdf, user=b"", owner=b"geheim", permissions=-3904)).text

@@ -179,8 +179,20 @@ def test_a_pdf_that_only_restricts_is_read_and_flagged(converted) -> None:
     assert converted("F29").text.meta["encryption_revision"] == 6
 
 
-def test_an_invisible_text_layer_is_flagged(converted) -> None:
-    assert converted("F38").text.meta["invisible_text_pages"] == [1]
+def test_an_invisible_text_layer_is_text_and_flagged(converted) -> None:
+    meta = converted("F38").text.meta
+    assert meta["invisible_text_pages"] == [1]
+    assert (meta["coverage"], meta["ocr_pages"]) == ("0 of 1 pages without text", [])
+
+
+@pytest.mark.parametrize("number", ["F21", "F29", "F38", "F50", "F52", "F53", "F54"])
+def test_the_text_of_every_real_pdf_is_legible(converted, number: str) -> None:
+    meta = converted(number).text.meta
+    assert (meta["unreadable_pages"], meta["partly_readable_pages"], meta["damaged_pages"]) == ([], [], [])
+
+
+def test_an_empty_field_for_a_signature_is_no_signature(converted) -> None:
+    assert "signatures" not in converted("F50").text.meta
 
 
 def test_a_mail_without_a_date_that_can_be_read_has_none_and_keeps_what_was_written(converted) -> None:

@@ -22,7 +22,7 @@ class Layer:
     text: str
     unmapped: str
     has_invisible: bool
-    # The share of the page's area that its largest picture covers.
+    # The share of the page's area that pictures cover; some scanners cut a page into strips.
     picture_share: float
 
 
@@ -68,7 +68,7 @@ def _between(text_page: Any, start: int, end: int) -> str:
 
 
 def _objects(page: Any) -> tuple[bool, float]:
-    """Return whether some text is not painted, as text recognition leaves it, and how much a picture covers."""
+    """Return whether some text is not painted, as text recognition leaves it, and how much pictures cover."""
     area = max(1.0, page.get_width() * page.get_height())
     wanted = [raw.FPDF_PAGEOBJ_TEXT, raw.FPDF_PAGEOBJ_IMAGE]
     invisible, share = False, 0.0
@@ -79,5 +79,5 @@ def _objects(page: Any) -> tuple[bool, float]:
             invisible = invisible or raw.FPDFTextObj_GetTextRenderMode(item.raw) == _INVISIBLE
         else:
             left, bottom, right, top = item.get_bounds()
-            share = max(share, (right - left) * (top - bottom) / area)
+            share += (right - left) * (top - bottom) / area
     return invisible, share
