@@ -6,7 +6,7 @@ a version writes the name is the version's own: a document must not show how ano
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import cache
 from typing import Any
 
@@ -14,7 +14,7 @@ import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql as pg
 
 from shared.db.tables.base import Json
-from shared.db.tables.catalog import document_parties, parties
+from shared.db.tables.catalog import document_parties, document_versions, parties
 from shared.ingest.facts import FoundParty
 from shared.ingest.recordset import recordset
 from shared.types import VersionId
@@ -44,6 +44,18 @@ def replace_parties(connection: sa.Connection, version_id: VersionId, found: Seq
     """Make these the parties of a version."""
     connection.execute(sa.delete(document_parties).where(document_parties.c.version_id == version_id))
     write_parties(connection, version_id, found)
+
+
+def forget_names(connection: sa.Connection, version_ids: Collection[VersionId]) -> None:
+    """Take the parties that a file's name gave from versions whose facts name none any more."""
+    left = sa.func.jsonb_array_length(sa.func.coalesce(document_versions.c.facts["parties"], sa.cast("[]", pg.JSONB)))
+    connection.execute(
+        sa.delete(document_parties).where(
+            document_parties.c.version_id == document_versions.c.id,
+            document_versions.c.id.in_(version_ids),
+            left == 0,
+        )
+    )
 
 
 def _given() -> Any:

@@ -16,7 +16,7 @@ from sqlalchemy.dialects import postgresql as pg
 from shared.db.tables.base import Json, TextArray, Uuid
 from shared.db.tables.catalog import document_versions, documents, matters, projects
 from shared.db.tables.sources import source_objects, version_sources
-from shared.ingest import chunk_store, outbox
+from shared.ingest import chunk_store, outbox, parties_rows
 from shared.ingest.locks import lock_documents, place_name
 from shared.ingest.metadata.names import stem_key
 from shared.ingest.recordset import recordset
@@ -33,6 +33,7 @@ _NOTHING: Final[Mapping[str, Any]] = {
     "status_evidence": [],
     "family": None,
     "number": None,
+    "parties": [],
 }
 
 
@@ -49,6 +50,7 @@ def forget_old_names(connection: sa.Connection, source_id: SourceId, names: Mapp
     lock_documents(connection, {place_name(row.project_key, row.matter_key) for row in found})
     versions = {VersionId(row.version_id): DocumentId(row.document_id) for row in found}
     connection.execute(_forget(), {"versions": [str(one) for one in versions], "nothing": dict(_NOTHING)})
+    parties_rows.forget_names(connection, list(versions))
     connection.execute(_show(), {"documents": [str(one) for one in set(versions.values())]})
     relation_rows.forget_names(connection, {SourceObjectId(row.object_id) for row in found})
     gone = chunk_store.replace(connection, list(versions), ChunkKind.PROFILE, [])

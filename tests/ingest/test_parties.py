@@ -9,11 +9,13 @@ import pytest
 import sqlalchemy as sa
 
 from shared.db.tables.catalog import document_parties, document_versions, parties
+from shared.db.tables.sources import source_objects
 from shared.index.version_facts import load_versions
 from shared.ingest.facts import FoundParty
 from shared.ingest.metadata.parties import named_in, parties_of
 from shared.ingest.metadata.party_names import company_name, name_key
 from shared.ingest.parties_rows import write_parties
+from shared.ingest.renames import forget_old_names
 from shared.text.converted import ConvertedText
 from tests.ingest.conftest import World
 
@@ -147,7 +149,7 @@ def test_a_title_names_parties_only_when_the_text_does_not() -> None:
     title = "Nordlicht GmbH ./. Südwind AG"
     (first, second) = parties_of(ConvertedText("Ein Vermerk.", title=title), title=title)
     assert (first.name, first.char_start, second.name) == ("Nordlicht GmbH", None, "Südwind AG")
-    assert [one.name for one in named_in("Nordlicht_GmbH_./._Meier")] == ["Nordlicht GmbH", "Meier"]
+    assert [one.name for one in named_in("Nordlicht_GmbH_._._Meier")] == ["Nordlicht GmbH", "Meier"]
     text = "Verkäufer: Alpha AG\nKäufer: Beta SE"
     assert [one.name for one in parties_of(ConvertedText(text), title=title)] == ["Alpha AG", "Beta SE"]
 
@@ -239,6 +241,28 @@ def test_taking_a_file_in_again_changes_no_party_and_new_bytes_bring_their_own(w
     world.ingest({"a/Vertrag.txt": FINAL})
     names = [name for rows in _stored(world).values() for _, name, _ in rows]
     assert sorted(names) == ["ALPHA AG", "Alpha AG", "Geheime Erwerberin SE", "Offene Erwerberin SE"]
+
+
+def test_parties_in_a_files_name_are_a_versions_only_while_that_name_counts(world: World) -> None:
+    world.ingest({"a/Alpha AG ._. Beta SE.txt": "Ein Vermerk."})
+    assert [name for rows in _stored(world).values() for _, name, _ in rows] == ["Alpha AG", "Beta SE"]
+    # A second file shows the same bytes: who may cite only that one must not read the first one's name.
+    world.ingest({"a/Alpha AG ._. Beta SE.txt": "Ein Vermerk.", "a/Vermerk.txt": "Ein Vermerk."})
+    assert _stored(world) == {}
+
+
+def test_a_renamed_file_loses_the_parties_of_its_old_name_at_once(world: World) -> None:
+    world.ingest({"a/Alpha AG ._. Beta SE.txt": "Ein Vermerk."})
+    (object_id,) = [row.external_id for row in world.rows(sa.select(source_objects.c.external_id))]
+    source_id = world.scalar(sa.select(source_objects.c.source_id))
+    with world.engine.begin() as connection:
+        forget_old_names(connection, source_id, {object_id: "Vermerk.txt"})
+    assert _stored(world) == {}
+
+
+@pytest.mark.parametrize("name", ["Klage Müller ./. Meier", "Alpha AG gegen die Zeit", "Vertrag v2"])
+def test_a_title_that_may_mean_something_else_names_nobody(name: str) -> None:
+    assert named_in(name) == ()
 
 
 def test_two_transactions_that_name_the_same_new_party_both_get_it(world: World) -> None:

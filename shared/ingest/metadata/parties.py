@@ -66,10 +66,17 @@ _VERSUS = re.compile(
     r"(?P<sign>[^\S\n]\./\.[^\S\n]|[^\S\n](?:v\.?|vs\.?)[^\S\n])(?P<second>[^\n]{2,90})$",
     re.MULTILINE,
 )
+_NAMED_SIGN = re.compile(r"[\s_]\.[_\-/]\.[\s_]")
 _VERSUS_LINES = 30
 _TAIL = re.compile(r"\s*(?:[,;(\u2013|]|[-]\s|wegen\b|u\.\s?a\.|Az\.?:?\s|et al\.?).*$", re.DOTALL)
 _PLAIN_NAME = re.compile(
     r"[A-ZÄÖÜ][\wäöüß.&'\u2019+/-]{1,30}(?: (?:[A-ZÄÖÜ&][\wäöüß.&'\u2019+/-]{0,30}|und|von|van|de|der)){0,6}\Z"
+)
+# "Klage Müller ./. Meier": nobody knows where the name begins.
+_DOCUMENT = re.compile(
+    r"(?i)\b(?:klage\w*|schriftsatz|replik|duplik|antrag|berufung\w*|revision\w*|beschwerde\w*|schreiben|brief|vermerk|urteil"
+    r"|beschluss|stellungnahme|protokoll|akte|sache|verfahren|termin|frist|entwurf|vergleich|mandat|letter|brief|claim|defen[cs]e"
+    r"|order|judgment|memo|note|re|wg|betreff)\b"
 )
 _INVOICE_FIELDS = {"seller": SELLER, "buyer": BUYER}
 
@@ -87,10 +94,12 @@ def parties_of(text: ConvertedText, *, title: str | None) -> tuple[FoundParty, .
 
 
 def named_in(title: str) -> tuple[FoundParty, ...]:
-    """Return the parties in a title "X ./. Y", without a place: it may be a property or a file's name."""
-    return tuple(
-        FoundParty(one.role, one.name, one.key, one.text, None, None) for one in _from_versus(title.replace("_", " "))
-    )
+    """Return the parties in a title "X ./. Y", without a place: it may be a property or a file's name.
+
+    A file's name holds no slash: there it is "X ._. Y" or "X .-. Y".
+    """
+    plain = _NAMED_SIGN.sub(" ./. ", title).replace("_", " ")
+    return tuple(FoundParty(one.role, one.name, one.key, one.text, None, None) for one in _from_versus(plain))
 
 
 def _from_fields(meta: Mapping[str, Any]) -> Iterator[FoundParty]:
@@ -215,7 +224,7 @@ def _side(text: str, start: int, end: int, *, is_first: bool) -> Name | None:
         side = text[start:end]
     side = _TAIL.sub("", side) if not is_first else side
     plain = side.strip()
-    if not _PLAIN_NAME.match(plain):
+    if not _PLAIN_NAME.match(plain) or _DOCUMENT.search(plain):
         return None
     begin = start + len(side) - len(side.lstrip())
     return Name(plain, begin, begin + len(plain))
