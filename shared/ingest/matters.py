@@ -120,7 +120,9 @@ def record(connection: sa.Connection, object_id: SourceObjectId, project: str | 
     )
 
 
-def assign(connection: sa.Connection, object_id: SourceObjectId, matter_id: MatterId | None, *, by: str) -> None:
+def assign(
+    connection: sa.Connection, object_id: SourceObjectId, matter_id: MatterId | None, *, by: str, reason: str
+) -> None:
     """Let an administrator decide: the matter, or None for no matter. The next run of the source follows it.
 
     It holds for the files in the object too, survives every re-run, and ends when the object comes to another
@@ -149,7 +151,7 @@ def assign(connection: sa.Connection, object_id: SourceObjectId, matter_id: Matt
         "matter_id": matter_id,
         "method": MatterMethod.MANUAL,
         "confidence": _CERTAIN,
-        "evidence": [],
+        "evidence": [{"kind": "reason", "value": reason}],
         "decided_by": by,
         "decided_at": sa.func.now(),
     }

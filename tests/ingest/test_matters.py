@@ -366,7 +366,7 @@ def test_an_attachment_follows_when_its_mail_comes_to_another_matter(world: Worl
 def decide(world: World, path: str, key: str | None) -> None:
     with world.engine.begin() as connection:
         chosen = None if key is None else matter_id(world, key)
-        classification.assign(connection, object_id(world, path), chosen, by="user:admin")
+        classification.assign(connection, object_id(world, path), chosen, by="user:admin", reason="filed wrongly")
 
 
 def test_what_an_administrator_decides_wins_and_survives_every_run(world: World) -> None:
@@ -415,9 +415,9 @@ def test_a_decision_cannot_leave_the_project_and_ends_with_it(world: World) -> N
     with pytest.raises(InvalidRequestError, match="the matter in another"):
         decide(world, "eingang/b.txt", "S-1")
     with pytest.raises(NotVisibleError), world.engine.begin() as connection:
-        classification.assign(connection, SourceObjectId(uuid4()), None, by="user:admin")
+        classification.assign(connection, SourceObjectId(uuid4()), None, by="user:admin", reason="x")
     with pytest.raises(NotVisibleError), world.engine.begin() as connection:
-        classification.assign(connection, object_id(world, "eingang/b.txt"), uuid4(), by="user:admin")
+        classification.assign(connection, object_id(world, "eingang/b.txt"), uuid4(), by="user:admin", reason="x")
     decide(world, "eingang/b.txt", "K-1")
     take(world, files, SourceConfig(project=SUED))
     assert placed(world)["eingang/b.txt"] == {("sued", None)}

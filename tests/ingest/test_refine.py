@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import date
@@ -25,6 +26,7 @@ from shared.ingest.metadata.refine import DocumentAnswer, excerpt, refine
 from shared.ingest.report import Outcome
 from shared.ontology.tree import load_ontology
 from shared.providers.llm.prompts import load
+from shared.providers.llm.structured import schema_of
 from shared.settings import load_settings
 from shared.sources.config import MatterRef, ProjectRef, SourceConfig
 from shared.text.converted import ConvertedText
@@ -198,11 +200,19 @@ def test_a_long_text_is_sent_as_its_beginning_and_its_end() -> None:
 
 
 def test_every_field_is_asked_for_and_no_other_can_be_answered() -> None:
-    schema = DocumentAnswer.model_json_schema()
+    schema = schema_of(DocumentAnswer)
     assert set(schema["required"]) == set(schema["properties"]) == set(NOTHING)
-    for part in (schema, *schema["$defs"].values()):
-        assert part["additionalProperties"] is False
-        assert set(part["required"]) == set(part["properties"])
+    assert "$" not in json.dumps(schema)
+    waiting, found = [schema], 0
+    while waiting:
+        part = waiting.pop()
+        waiting += part if isinstance(part, list) else [each for each in part.values() if isinstance(each, dict | list)]
+        if isinstance(part, dict) and part.get("type") == "object":
+            found += 1
+            assert part["additionalProperties"] is False
+            assert set(part["required"]) == set(part["properties"])
+        waiting = [each for each in waiting if isinstance(each, dict | list)]
+    assert found == 5
 
 
 # In the pipeline

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -65,8 +65,11 @@ def complete(ask: Ask, answer: type[AnswerT], *, model_id: str, retry: Retry) ->
 
 
 def schema_of(answer: type[BaseModel]) -> dict[str, Any]:
-    """Return the JSON schema that a model is held to."""
-    return answer.model_json_schema()
+    """Return the JSON schema that a model is held to, without references: not every model follows them."""
+    schema = answer.model_json_schema()
+    parts = schema.pop("$defs", {})
+    inlined: dict[str, Any] = _inlined(schema, parts)
+    return inlined
 
 
 def _validated(given: Any, answer: type[AnswerT]) -> AnswerT:
@@ -87,7 +90,17 @@ def _problems(error: ValidationError, answer: type[BaseModel]) -> list[str]:
     return found
 
 
+def _inlined(part: Any, parts: Mapping[str, Any]) -> Any:
+    if isinstance(part, list):
+        return [_inlined(each, parts) for each in part]
+    if not isinstance(part, dict):
+        return part
+    if "$ref" in part:
+        return _inlined(parts[part["$ref"].rpartition("/")[2]], parts)
+    return {key: _inlined(value, parts) for key, value in part.items()}
+
+
 def _names(answer: type[BaseModel]) -> set[str]:
     """Return the field names of the class and of the classes in it."""
-    schema = schema_of(answer)
+    schema = answer.model_json_schema()
     return {name for part in (schema, *schema.get("$defs", {}).values()) for name in part.get("properties", {})}
