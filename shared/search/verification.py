@@ -40,7 +40,7 @@ from shared.db.tables.content import chunks
 from shared.db.tables.sources import source_objects, sources
 from shared.types import AclMode, ChunkKind
 
-_LOOKED_AT: Final = 10_000
+_LOOKED_AT: Final = 2_000
 """Of so many versions that wait for the index, the oldest, it is asked whether one is in the scope."""
 _Ids: Final = pg.ARRAY(pg.UUID(as_uuid=False))
 _Numbers: Final = pg.ARRAY(sa.Integer)
