@@ -12,7 +12,7 @@ import sqlalchemy as sa
 from shared.db.tables.catalog import documents
 from shared.db.tables.sources import source_objects
 from shared.errors import EncryptedFileError, LimitExceededError, UnreadableFileError, UnsupportedFileError
-from shared.ingest.convert import cms, eml
+from shared.ingest.convert import cms, eml, mbox
 from shared.ingest.convert.kind import kind_of
 from shared.ingest.convert.mime import MAX_DEPTH, MAX_PARTS
 from shared.ingest.convert.process import ConversionProcess
@@ -380,6 +380,46 @@ def test_headers_have_limits(converter: ConversionProcess, mail: bytes, words: s
     with pytest.raises(LimitExceededError, match=words):
         converter.convert("eml", mail, timeout_s=20)
     assert time.monotonic() - began < 3
+
+
+MBOX = (
+    b"From anna@kanzlei.example Mon Feb 12 23:30:00 2024\nFrom: anna@kanzlei.example\nSubject: Erste 1/24\n\nText eins\n"
+    b">From hier zitiert\n\nFrom hier an gilt: 12:30 Uhr\n\n"
+    b"From ben@kanzlei.example Tue Feb 13 08:00:00 2024\nSubject: =?utf-8?q?Zw=C3=B6lfte?=\nFrom: b@x.example\n\nText zwei\n"
+)
+
+
+@pytest.mark.parametrize("line_end", [b"\n", b"\r\n"])
+def test_a_folder_of_mails_in_one_file_is_its_mails(line_end: bytes) -> None:
+    whole = MBOX.replace(b"\n", line_end)
+    assert kind_of(whole, "Posteingang") == "application/mbox"
+    found = mbox.convert(whole)
+    assert [member.name for member in found.members] == ["Erste 1-24.eml", "Zwölfte.eml"]
+    assert [body_of(member.content or b"").replace("\r", "") for member in found.members] == [
+        "Text eins\nFrom hier zitiert\n\nFrom hier an gilt: 12:30 Uhr",
+        "Text zwei",
+    ]
+
+
+def test_one_mail_with_the_line_of_a_folder_is_a_mail() -> None:
+    one = MBOX[: MBOX.index(b"From ben")]
+    assert kind_of(one, "x") == "message/rfc822"
+    assert eml.convert(one).text.meta["subject"] == "Erste 1/24"
+
+
+def test_files_that_only_hold_others_are_documents_with_what_they_hold(world: World) -> None:
+    letter = mails.msg({mails.SUBJECT: "Brief", mails.BODY: "Inhalt"})
+    report = world.ingest({"a/Posteingang": MBOX, "a/Brief.msg.p7m": mails.signed(letter)})
+    assert {file.path: file.outcome for file in report.files} == dict.fromkeys(
+        [
+            "a/Posteingang",
+            "a/Posteingang/Erste 1-24.eml",
+            "a/Posteingang/Zwölfte.eml",
+            "a/Brief.msg.p7m",
+            "a/Brief.msg.p7m/signed content.msg",
+        ],
+        Outcome.NEW,
+    )
 
 
 def test_a_key_file_is_no_signed_message() -> None:

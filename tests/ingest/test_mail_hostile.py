@@ -16,7 +16,7 @@ from shared.ingest.convert.ole_writer import Storage, write
 from shared.ingest.convert.process import ConversionProcess
 from tests.ingest import mails
 from tests.ingest.mails import BODY, DATA, METHOD, NAME, RTF, SUBJECT
-from tests.ingest.test_mail import ENTITY, opaque
+from tests.ingest.test_mail import ENTITY, MBOX, opaque
 from tests.ingest.test_outlook import PACKED, WINMAIL, inner_message
 from tests.ingest.test_rtf import document
 
@@ -39,6 +39,7 @@ SAMPLES = {
             r"{\*\revtbl{A;}}{\deleted\revauthdel0 d}{\shp{\*\shpinst{\shptxt k}}}{\f4 \'93\'fa}"
         )
     ],
+    "mbox": [MBOX],
     "eml": [opaque(mails.signed(ENTITY)), b"Subject: x\r\nFrom: y@z.example\r\n" + ENTITY],
 }
 
