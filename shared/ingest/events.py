@@ -171,7 +171,7 @@ class EventIntake:
             if not there:
                 _bury(connection, source_id, found.external_id)
                 return None
-            places.ensure(connection, [config.place_of(found.path)])
+            places.ensure(connection, {config.place_of(found.path)} | config.numbered_places())
             object_id = objects.register(connection, source_id, [found])[found.external_id]
             _lock(connection, object_id)
             acl = self._sidecar(event.key + SIDECAR)
