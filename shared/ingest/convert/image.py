@@ -6,7 +6,7 @@ import io
 import warnings
 from collections.abc import Iterator
 
-from PIL import Image, ImageOps, ImageSequence
+from PIL import Image, ImageOps, ImageSequence, UnidentifiedImageError
 
 from shared.errors import LimitExceededError, UnreadableFileError, UnsupportedFileError
 from shared.ingest.convert.blocks import TextBuilder
@@ -84,7 +84,9 @@ def _opened(content: bytes) -> Image.Image:
     Image.MAX_IMAGE_PIXELS = None
     try:
         return Image.open(io.BytesIO(content), formats=_READ)
-    except (OSError, ValueError, SyntaxError, EOFError) as error:
+    except UnidentifiedImageError as error:
+        raise UnreadableFileError("the picture is broken: its beginning cannot be decoded") from error
+    except (OSError, ValueError, SyntaxError, EOFError, TypeError) as error:
         raise UnreadableFileError(f"the picture is broken: {error}"[:300]) from error
 
 

@@ -89,9 +89,11 @@ def _converted(document: Any, reader: PageReader | None) -> Conversion:
     members = tuple(_members(document))
     meta = {**_meta(document, found, reader), **({"xfa_only": True} if is_xfa else {})}
     if builder.is_empty:
-        if (found.unread or found.damaged) and not members:
-            why = "; ".join(found.reasons) or "the pages are damaged"
-            raise UnsupportedFileError(f"none of the {len(document)} pages holds text that can be read: {why}")
+        none = f"none of the {len(document)} pages holds text that can be read"
+        if found.unread and not members:
+            raise UnsupportedFileError(f"{none}: {'; '.join(found.reasons)}")
+        if found.damaged and not members:
+            raise UnreadableFileError(f"{none}: {len(found.damaged)} are damaged")
         meta["no_text"] = True
     return Conversion(builder.build(title=_title(document), meta=meta), members)
 

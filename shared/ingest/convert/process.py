@@ -32,7 +32,7 @@ from shared.text.converted import ConvertedText
 _FILES_PER_WORKER = 500
 _MAX_ANSWER_BYTES = 64 * 1024
 # How long a worker that has closed its pipe may take to end.
-_LAST_WORDS_S = 2
+_LAST_WORDS_S = 1
 # What drawing a page may take, on top of the file's own time.
 _PAGE_ALLOWANCE_S = 5.0
 _BETWEEN = frozenset({PICTURE_FILE, TABLE_FILE})
