@@ -227,6 +227,21 @@ def test_a_pdf_within_the_html_of_a_mail_is_kept_and_the_text_counts_once() -> N
     assert members_of(mail) == [("part 1.pdf", b"%PDF-1.4")]
 
 
+@pytest.mark.parametrize(
+    ("declared", "markup", "codec", "text"),
+    [
+        ("", '<meta charset="iso-8859-2"><p>Łódź</p>', "iso-8859-2", "Łódź"),
+        ("", "<p>Grüße</p>", "cp1252", "Grüße"),
+        ("; charset=iso-8859-2", '<meta charset="windows-1251"><p>Łódź</p>', "iso-8859-2", "Łódź"),
+    ],
+)
+def test_the_letters_of_a_page_are_in_the_code_of_its_mail_or_its_own(
+    declared: str, markup: str, codec: str, text: str
+) -> None:
+    mail = f"Subject: x\nFrom: a@x.example\nContent-Type: text/html{declared}\n\n{markup}"
+    assert body_of(mail.encode(codec)) == text
+
+
 def test_tiny_pictures_and_parts_without_a_name_are_kept() -> None:
     mail = multipart(
         "related",

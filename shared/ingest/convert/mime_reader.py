@@ -147,8 +147,12 @@ def _is_written(part: Part, *kinds: str) -> bool:
 
 
 def _written(part: Part) -> str:
-    text = text_of(part)
-    return html.text_of(text) if part.get_content_type() == "text/html" else text
+    if part.get_content_type() != "text/html":
+        return text_of(part)
+    if part.get_content_charset() is None:
+        # The page may say itself what the mail does not.
+        return html.convert(content_of(part)).text.text
+    return html.text_of(text_of(part))
 
 
 def _fields(part: Part) -> str:
