@@ -136,6 +136,7 @@ def test_other_numbers_have_one_form_whatever_their_spelling(written: str, kind:
         "nach § 2 Nr. 3 und 210 DM gezahlt",
         "gilt § 6 VI ZR sinngemäß",
         "Die Ziffern 12 und 13 gelten.",
+        "Procedural Order No. 1 und Vertrag Nr. 7",
         "RL und VO im Sinne von Art. 3 RL",
     ],
 )
@@ -194,6 +195,9 @@ SENTENCES = [
     ("Siehe § 13 Abs.\u00a03a Satz\u00a06 SGB\u00a0V.", {"§ 13 Abs.\u00a03a Satz\u00a06 SGB\u00a0V": "§ 13 Abs. 3a S. 6 SGB V"}),
     ("Zu prüfen war § 4 Nr. 12 Buchst. a UStG.", {"§ 4 Nr. 12 Buchst. a UStG": "§ 4 Nr. 12 lit. a UStG"}),
     ("So der BGH, Urteil vom 3. Mai 2018 - III ZR 12/17.", {"BGH, Urteil vom 3. Mai 2018 - III ZR 12/17": "BGH III ZR 12/17"}),
+    ("Hinweis des OLG 2 U 88/22 vom Mai.", {"2 U 88/22": "2 U 88/22"}),
+    ("Oberlandesgericht, Beschluss vom 7.12.2022, 2 U 88/22.", {"2 U 88/22": "2 U 88/22"}),
+    ("Landgericht Kiel, Urteil vom 7.12.2022, 3 O 8/22.", {"Landgericht Kiel, Urteil vom 7.12.2022, 3 O 8/22": "LG Kiel 3 O 8/22"}),
     ("Das LG Hamburg, Urt. v. 1.2.2019 – 324 O 5/18, sah es anders.", {"LG Hamburg, Urt. v. 1.2.2019 – 324 O 5/18": "LG Hamburg 324 O 5/18"}),
     ("So schon OLG Frankfurt am Main NJW-RR 2001, 379.", {"OLG Frankfurt am Main NJW-RR 2001, 379": "OLG Frankfurt am Main NJW-RR 2001, 379"}),
     ("Im BFH-Urteil vom 4. Juni 2003 X R 5/01 heißt es:", {"BFH-Urteil vom 4. Juni 2003 X R 5/01": "BFH X R 5/01"}),

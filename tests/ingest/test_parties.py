@@ -97,6 +97,43 @@ COURTS = [
         [("claimant", "Northwind Ltd"), ("defendant", "Southgate Holdings plc")],
     ),
 ]
+RUNNING = [
+    (
+        "Mietvertrag\nzwischen der Hafen Immobilien GmbH (Vermieterin) und der Logistik Nord GmbH\n(Mieterin).\n§ 1 Mietsache",
+        [("landlord", "Hafen Immobilien GmbH"), ("tenant", "Logistik Nord GmbH")],
+    ),
+    (
+        (
+            "Anteilskaufvertrag\nüber alle Anteile an der Werk Stade GmbH, zwischen der Alpha Holding GmbH & Co. KG, Stade, als "
+            "Verkäuferin und der Beta AG, Hamburg, eingetragen beim Amtsgericht Hamburg, als Käuferin.\nVorbemerkung\nDie Werk "
+            'Stade GmbH (die "Gesellschaft") baut Turbinen.'
+        ),
+        [("seller", "Alpha Holding GmbH & Co. KG"), ("buyer", "Beta AG")],
+    ),
+    (
+        (
+            "Klage\nAn das Landgericht Kiel.\nIn Sachen Hafen Immobilien GmbH, Am Kai 3, Klägerin, Prozessbevollmächtigte: Meier PartG "
+            "mbB, gegen Logistik Nord GmbH, Beklagte, wegen Miete."
+        ),
+        [("claimant", "Hafen Immobilien GmbH"), ("defendant", "Logistik Nord GmbH")],
+    ),
+    (
+        "Urteil. In dem Rechtsstreit Hafen Immobilien GmbH gegen Logistik Nord GmbH hat\ndie Kammer für Recht erkannt:",
+        [("claimant", "Hafen Immobilien GmbH"), ("defendant", "Logistik Nord GmbH")],
+    ),
+    (
+        "Replik\nIn dem Rechtsstreit Hafen Immobilien GmbH ./. Logistik Nord GmbH, 12 O 345/21,\nnehmen wir Stellung.",
+        [("party", "Hafen Immobilien GmbH"), ("party", "Logistik Nord GmbH")],
+    ),
+    (
+        "Request for Arbitration\nSensors Ltd (Claimant) v Diagnostics Inc (Respondent). ICC Case No. 99417/HX.",
+        [("claimant", "Sensors Ltd"), ("respondent", "Diagnostics Inc")],
+    ),
+    (
+        "Vermerk Alpha\n\nAlpha Energie AG ./. Beta Holding.\n",
+        [("party", "Alpha Energie AG"), ("party", "Beta Holding")],
+    ),
+]
 VERSUS = [
     (
         "Schriftsatz\n\nIn Sachen Nordlicht GmbH ./. Südwind AG\n\nwird ausgeführt",
@@ -113,6 +150,8 @@ NONE = [
     "Protokoll\n\nTeilnehmer: Karl Muster, Nordlicht GmbH\nKäufer: noch offen\n",
     "Northwind Ltd sells its goods to retail users as customers and to others as agent.",
     "Vertrag zwischen den Parteien\n\n§ 1 Software\nDie Nordlicht GmbH (nachfolgend „Tochter“ genannt) liefert.",
+    'This is between the Escrow Agent and SAP AG (the "Thing") alone.',
+    "Der Käufer handelt als Verkäufer der Alpha AG, die Beta AG als Mieterin.",
     "see Smith v. Jones and others",
     "",
 ]  # fmt: skip
@@ -122,7 +161,7 @@ def _read(text: str, **changes) -> list[tuple[str, str]]:
     return [(one.role, one.name) for one in parties_of(ConvertedText(text, **changes), title=None)]
 
 
-@pytest.mark.parametrize(("text", "named"), [*OPENINGS, *COURTS, *VERSUS])
+@pytest.mark.parametrize(("text", "named"), [*OPENINGS, *COURTS, *RUNNING, *VERSUS])
 def test_a_document_names_its_parties_and_their_roles(text: str, named: list[tuple[str, str]]) -> None:
     assert _read(text) == named
 
@@ -132,7 +171,7 @@ def test_a_name_or_a_role_elsewhere_makes_no_party(text: str) -> None:
     assert _read(text) == []
 
 
-@pytest.mark.parametrize(("text", "named"), [*OPENINGS, *COURTS, *VERSUS])
+@pytest.mark.parametrize(("text", "named"), [*OPENINGS, *COURTS, *RUNNING, *VERSUS])
 def test_each_party_stands_where_its_evidence_says(text: str, named: list[tuple[str, str]]) -> None:
     found = parties_of(ConvertedText(text), title=None)
     assert len(found) == len(named)

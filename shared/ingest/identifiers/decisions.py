@@ -43,7 +43,9 @@ _ONE = (
     "|HansOLG|PfälzOLG|NdsOVG|ThürOVG|SächsOVG|HessVGH|KG"
 )
 _AT_PLACE = "OLG|LG|AG|LAG|ArbG|LSG|SG|OVG|VGH|VG|FG|AGH|VerfGH|StGH|LVerfG"
-_LONG = "|".join(sorted(_FULL, key=len, reverse=True))
+# There is one Bundesgerichtshof, but an Oberlandesgericht only tells with its place.
+_LONG_AT = "|".join(name for name, short in _FULL.items() if short in _AT_PLACE.split("|"))
+_LONG = "|".join(name for name, short in _FULL.items() if short not in _AT_PLACE.split("|"))
 _WORD = r"[A-ZÄÖÜ][A-Za-zäöüß]{1,20}(?:-[A-ZÄÖÜ][a-zäöüß]{1,20}){0,2}\.?"
 _BY_WATER = rf"(?:a\.?[^\S\n]?M\.|am{_G}Main|\(Oder\)|an{_G}der{_G}\w{{3,10}}|i\.?[^\S\n]?d\.?[^\S\n]?O(?:Pf)?\.)"
 _PLACE = rf"(?:{_WORD}(?:{_G}{_BY_WATER})?)"
@@ -57,7 +59,7 @@ _DAY = (
     r"|\d{1,2}\.[^\S\n]{1,2}[A-ZÄÖÜ][a-zäöü]{2,8}\.?[^\S\n]{1,2}\d{4})"
 )
 _BEFORE = re.compile(
-    rf"(?<![\w./])(?P<court>(?:{_ONE}|{_LONG})(?:{_G}{_PLACE})?|(?:{_AT_PLACE}){_G}(?:des{_G}Landes{_G})?{_PLACE})"
+    rf"(?<![\w./])(?P<court>(?:{_ONE}|{_LONG})(?:{_G}{_PLACE})?|(?:{_LONG_AT}|{_AT_PLACE}){_G}(?:des{_G}Landes{_G})?{_PLACE})"
     rf"(?:(?:-|,?{_G}){_KIND})?(?:{_G}in)?(?:,?{_G}(?:(?:vom?\.?|v\.|of){_G})?{_DAY})?"
     rf"(?:[^\S\n]?[,;:]|{_G}[-\u2013]{{1,2}}|[^\S\n]?\((?=[^()]{{0,3}}$))?{_G}?"
     rf"(?:(?:Az\.?:?|Aktenzeichen:?|Rs\.|Rechtssache|verb\.{_G}Rs\.)[^\S\n]{{0,2}})?\Z"

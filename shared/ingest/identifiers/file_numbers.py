@@ -45,7 +45,7 @@ _SUFFIX = (
 _NUMBER = r"(?P<number>\d{1,6}(?:[^\S\n][ab](?=/))?)[^\S\n]?[/.][^\S\n]?(?P<year>\d{4}|\d{2})(?!\d|[./]\d)"
 _FILE_NUMBER = re.compile(
     rf"""(?<![\w./-])
-    (?:(?P<place>(?:VG|OVG|VGH|OLG)|[A-Z]{{1,2}}|\d?[A-Z][a-z])[^\S\n]{{1,2}})?
+    (?:(?P<place>(?:VG|OVG|VGH)|[A-Z]{{1,2}}|\d?[A-Z][a-z])[^\S\n]{{1,2}})?
     (?P<chamber>(?:{_ROMAN_CHAMBER}|\d{{1,4}}[a-z]?)(?:[-/][IVX\d]{{1,4}}[a-z]?)?){SPACE}
     (?P<first>(?:OLG|OWi|Qs|Ds|Ls|Ks|KLs|Rv|Cs|Gs){SPACE}\d{{1,4}}{SPACE})?(?P<sign>{_SIGN})(?P<inner>{_INNER})?{SPACE}
     {_NUMBER}

@@ -59,6 +59,7 @@ _LABELS = (
     ("case", rf"(?:(?:ICC|DIS|LCIA|SCC|ICSID){GAP})?(?:Case|Claim){GAP}No\.?", _PLAIN_VALUE),
     ("application", rf"(?:Beschwerde{GAP}Nr\.|Application{GAP}[Nn]o\.?)", r"(?P<value>\d{3,5}/\d{2})(?!\w)"),
 )  # fmt: skip
+_MIN_VALUE_CHARS = 3
 _LABELLED = tuple(
     (kind, re.compile(rf"(?<!\w){label}{GAP}:?{GAP}{value}", re.IGNORECASE if value is _PLAIN_VALUE else 0))
     for kind, label, value in _LABELS
@@ -152,5 +153,8 @@ def labelled(text: str) -> Iterator[Identifier]:
     """Yield what a label calls an invoice, a contract, somebody's reference."""
     for kind, pattern in _LABELLED:
         for match in pattern.finditer(text):
-            start, end = match.span("value")
-            yield Identifier(kind, match["value"], single_line(match["value"]).rstrip(".-/"), start, end)
+            start = match.start("value")
+            value = match["value"].rstrip(".-/")
+            # "Order No. 1": a number as short as this is in every text.
+            if len(value) >= _MIN_VALUE_CHARS:
+                yield Identifier(kind, value, single_line(value), start, start + len(value))

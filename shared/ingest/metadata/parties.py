@@ -27,6 +27,7 @@ _DEFINED = re.compile(
     rf"(?:[-\u2013\u2014(,]{_GAP})?(?:(?:nachfolgend|nachstehend|im{_GAP}Folgenden|im{_GAP}Weiteren|hereinafter)(?:{_GAP}"
     rf"(?:auch|kurz|gemeinsam|jeweils|einzeln|insgesamt|als|nur|referred{_GAP}to{_GAP}as|called|die|der|den|the|:|,)){{0,4}}{_GAP}{_QUOTE}?"
     rf"(?P<plain>{ROLE}|(?<={_QUOTE})[A-ZÄÖÜ][\w.& -]{{1,30}}?)(?!\w){_QUOTE}?"
+    rf"|\((?:(?:die|der|the|as|als){_GAP})?(?P<bare>{ROLE})\)|(?<!\w)als{_GAP}(?P<acting>{ROLE})(?!\w)"
     rf"|\((?:(?:die|der|the|as){_GAP})?{_QUOTE}(?P<quoted>[A-ZÄÖÜ][\w.& -]{{1,30}}){_QUOTE}\))",
     re.IGNORECASE,
 )
@@ -61,8 +62,12 @@ _REPRESENTED = re.compile(
 _LABEL = re.compile(
     rf"^[^\S\n|*]{{0,8}}(?P<role>{ROLE})[^\S\n]?[:|][^\S\n|*]{{0,8}}(?=\S)(?P<rest>[^\n]{{2,200}})$", re.MULTILINE
 )
+_CAPTION = re.compile(r"(?<!\w)In (?:Sachen|der Sache|dem Rechtsstreit|dem \w{0,20}(?:verfahren|prozess))[:\s]\s{0,3}")
+_AGAINST = re.compile(r"\sgegen\s")
+_SAID_ROLE = re.compile(rf"[,\u2013-][^\S\n]{{1,2}}(?P<role>{LITIGANT})(?=[,.\s])")
+_CAPTION_CHARS = 300
 _VERSUS = re.compile(
-    r"^(?:In Sachen[:\s]+|Rechtsstreit[:\s]+|In re[:\s]+)?(?P<first>[^\n]{2,90}?)"
+    r"^(?:(?:In dem |In der )?(?:In Sachen|Rechtsstreit|Sache|In re)[:\s]+)?(?P<first>[^\n]{2,90}?)"
     r"(?P<sign>[^\S\n]\./\.[^\S\n]|[^\S\n](?:v\.?|vs\.?)[^\S\n])(?P<second>[^\n]{2,90})$",
     re.MULTILINE,
 )
@@ -88,6 +93,7 @@ def parties_of(text: ConvertedText, *, title: str | None) -> tuple[FoundParty, .
         return _once(fields)
     head = text.text[:_HEAD_CHARS]
     found = [*_from_opening(head), *_from_marks(head), *_from_labels(head)]
+    found = found or [*_from_caption(head)]
     if not found:
         found = [*_from_versus(head), *named_in(title or "")]
     return _once(sorted(found, key=lambda one: one.char_start or 0))
@@ -117,26 +123,26 @@ def _from_opening(head: str) -> Iterator[FoundParty]:
     at = opening.end() if opening else 0
     body = _BODY.search(head, at)
     for mark in _DEFINED.finditer(head, at, body.start() if body else len(head)):
-        written = mark["plain"] or mark["quoted"]
+        written = mark["plain"] or mark["quoted"] or mark["bare"] or mark["acting"]
         role = role_of(written)
-        if mark.start() < at or (role is None and opening is None):
+        if opening is None and (role is None or mark["acting"]):
             continue
         begin = max(at, mark.start() - _BLOCK_CHARS)
-        name = _name_in_part(head, begin, mark.start())
+        name = _name_in_part(head, begin, mark.start(), is_opening=opening is not None)
         at = mark.end()
         if name is not None:
             yield _party(role or PARTY, name)
 
 
-def _name_in_part(head: str, begin: int, end: int) -> Name | None:
-    """Return the name of a part that ends in a role: it begins the part, or is its last company."""
-    name = name_at(head, begin, end)
+def _name_in_part(head: str, begin: int, end: int, *, is_opening: bool) -> Name | None:
+    """Return the name of a part that ends in a role: it begins the part, or is the one company in its paragraph."""
+    name = name_at(head, begin, end) if is_opening else None
     if name is not None:
         return name
     # Other text may go before: the paragraph with the role is what counts.
-    paragraph = head.rfind("\n\n", begin, end)
-    start = paragraph + 2 if paragraph >= 0 else begin
-    return name_at(head, start, end) or _last_company(head, start, end)
+    paragraph = head.rfind("\n\n" if is_opening else "\n", begin, end)
+    start = paragraph + 1 if paragraph >= 0 else begin
+    return (name_at(head, start, end) if is_opening else None) or _last_company(head, start, end)
 
 
 def _last_company(head: str, start: int, end: int) -> Name | None:
@@ -188,6 +194,22 @@ def _first_letter(head: str, at: int) -> int:
     return found.start() if found else at
 
 
+def _from_caption(head: str) -> Iterator[FoundParty]:
+    """Yield both sides of "In dem Rechtsstreit X, Klägerin, gegen Y, Beklagte" in running text."""
+    caption = _CAPTION.search(head)
+    against = _AGAINST.search(head, caption.end(), caption.end() + _BLOCK_CHARS) if caption else None
+    if caption is None or against is None:
+        return
+    end = min(len(head), against.end() + _CAPTION_CHARS)
+    first, second = name_at(head, caption.end(), against.start()), name_at(head, against.end(), end)
+    if first is None or second is None:
+        return
+    usual = (CLAIMANT, DEFENDANT) if "Rechtsstreit" in caption.group(0) else (PARTY, PARTY)
+    for name, stop, otherwise in ((first, against.start(), usual[0]), (second, end, usual[1])):
+        said = _SAID_ROLE.search(head, name.end, stop)
+        yield _party((role_of(said["role"]) if said else None) or otherwise, name)
+
+
 def _from_labels(head: str) -> Iterator[FoundParty]:
     for line in _LABEL.finditer(head):
         role = role_of(line["role"])
@@ -223,7 +245,7 @@ def _side(text: str, start: int, end: int, *, is_first: bool) -> Name | None:
         start += side.rfind(":") + 1
         side = text[start:end]
     side = _TAIL.sub("", side) if not is_first else side
-    plain = side.strip()
+    plain = side.strip().rstrip(".")
     if not _PLAIN_NAME.match(plain) or _DOCUMENT.search(plain):
         return None
     begin = start + len(side) - len(side.lstrip())

@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
+from shared.ingest.metadata.roles import ROLE
 from shared.text.normalise import single_line
 
 _S = r"[^\S\n]{1,2}"
@@ -68,6 +69,8 @@ _NAMES_OF_THINGS = re.compile(
     r"(?i)\b(?:vertrag|urteil|beschluss|klage|antrag|gericht|kammer|senat|straße|strasse|allee|platz|weg|rechtsanw\w*|anlage"
     r"|agreement|contract|court|street|road|geschäftsführer\w*|vertreten\w*|sitz|parteien|vorbemerkung|präambel|datum)\b"
 )
+# The end of a sentence, or a role beside a name ("the Agent and X AG"): more than one thing.
+_TWO_THINGS = re.compile(rf"\w{{4,}}\.\s|(?:^|\s)(?:{ROLE})\s(?:and|und)\s")
 _MAX_NAME_CHARS = 120
 
 
@@ -122,6 +125,6 @@ _FORMS: Final = tuple((form, re.compile(rf"(?<=\s)(?:{written})$")) for form, wr
 def _named(text: str, found: re.Match[str]) -> Name | None:
     start, end = found.span("name")
     name = text[start:end]
-    if end - start > _MAX_NAME_CHARS or _NAMES_OF_THINGS.search(name):
+    if end - start > _MAX_NAME_CHARS or _NAMES_OF_THINGS.search(name) or _TWO_THINGS.search(name):
         return None
     return Name(name, start, end)
