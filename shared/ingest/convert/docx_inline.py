@@ -77,12 +77,12 @@ class Paragraph:
 
 def local(element: etree._Element) -> str:
     """Return an element's name without its namespace (transitional and strict ones are alike); "" for an entity."""
-    return etree.QName(element).localname if isinstance(element.tag, str) else ""
+    return element.tag.rpartition("}")[2] if isinstance(element.tag, str) else ""
 
 
 def attribute(element: etree._Element, name: str) -> str | None:
     """Return an attribute by its local name."""
-    return next((str(value) for key, value in element.attrib.items() if etree.QName(key).localname == name), None)
+    return next((str(value) for key, value in element.attrib.items() if key.rpartition("}")[2] == name), None)
 
 
 def child(element: etree._Element, *path: str) -> etree._Element | None:

@@ -81,7 +81,7 @@ class Found:
 
 def attribute(element: etree._Element, name: str) -> str | None:
     """Return an attribute by its local name."""
-    return next((str(value) for key, value in element.attrib.items() if etree.QName(key).localname == name), None)
+    return next((str(value) for key, value in element.attrib.items() if key.rpartition("}")[2] == name), None)
 
 
 def blocks(container: etree._Element, found: Found) -> Iterator[str]:

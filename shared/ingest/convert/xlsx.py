@@ -84,7 +84,8 @@ class _Workbook:
         for number, row in enumerate(self._package.elements(part, "row"), start=1):
             cells = []
             for position, cell in enumerate(row, start=1):
-                if local(cell) == "c" and (text := self._shown(cell)):
+                # A styled cell without content is the commonest of all.
+                if len(cell) and local(cell) == "c" and (text := self._shown(cell)):
                     cells.append((cell.get("r") or f"R{number}C{position}", text))
             if cells:
                 yield cells
