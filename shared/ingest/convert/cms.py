@@ -6,8 +6,8 @@ from shared.ingest.convert.encoding import decode
 from shared.ingest.convert.endings import ending_of
 from shared.ingest.convert.formats import Conversion, Member
 from shared.ingest.convert.kind import kind_of
-from shared.ingest.convert.mail import KEPT, SHOWN, Mail, conversion
-from shared.ingest.convert.mime import entity, header
+from shared.ingest.convert.mail import Mail, conversion
+from shared.ingest.convert.mime import entity, headers_of
 from shared.ingest.convert.mime_reader import MimeReader
 from shared.ingest.convert.signed_data import unwrap
 
@@ -17,10 +17,9 @@ def convert(content: bytes) -> Conversion:
     inner = unwrap(content)
     message = entity(inner)
     if message is not None:
-        headers = {name.lower(): value for name in (*SHOWN, *KEPT) if (value := header(message, name))}
         reader = MimeReader()
         reader.read(message)
-        return conversion(Mail(headers, reader.texts, reader.members, is_signed=True))
+        return conversion(Mail(headers_of(message), reader.texts, reader.members, is_signed=True))
     kind = kind_of(inner, "")
     if kind == "text/plain":
         return conversion(Mail({}, [decode(inner).text], [], is_signed=True))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from shared.errors import UnreadableFileError
 from shared.ingest.convert.formats import Conversion
-from shared.ingest.convert.mail import KEPT, SHOWN, Mail, conversion
-from shared.ingest.convert.mime import header, parse
+from shared.ingest.convert.mail import Mail, conversion
+from shared.ingest.convert.mime import headers_of, parse
 from shared.ingest.convert.mime_reader import MimeReader
 
 
@@ -14,7 +14,6 @@ def convert(content: bytes) -> Conversion:
     message = parse(content)
     if not message.keys():
         raise UnreadableFileError("the file has no mail headers")
-    headers = {name.lower(): value for name in (*SHOWN, *KEPT) if (value := header(message, name))}
     reader = MimeReader()
     reader.read(message)
-    return conversion(Mail(headers, reader.texts, reader.members, is_signed=reader.is_signed))
+    return conversion(Mail(headers_of(message), reader.texts, reader.members, is_signed=reader.is_signed))

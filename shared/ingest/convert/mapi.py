@@ -17,8 +17,8 @@ from shared.ingest.convert.code_pages import codec_of, codec_of_locale
 from shared.ingest.convert.encoding import decode
 from shared.ingest.convert.endings import ending_of
 from shared.ingest.convert.formats import Member
-from shared.ingest.convert.mail import KEPT, SHOWN, Mail
-from shared.ingest.convert.mime import header, parse
+from shared.ingest.convert.mail import Mail
+from shared.ingest.convert.mime import headers_of, parse
 
 INTEGER, BOOLEAN, OBJECT, STRING8, UNICODE, TIME, BINARY = 0x03, 0x0B, 0x0D, 0x1E, 0x1F, 0x40, 0x0102
 
@@ -193,7 +193,7 @@ def _headers(message: Message) -> dict[str, str]:
     travelled = about.text(HEADERS)
     if travelled:
         sent = parse(_OUTLOOK_LINE.sub("", travelled).encode("utf-8", "surrogatepass"))
-        headers |= {name.lower(): value for name in (*SHOWN, *KEPT) if (value := header(sent, name))}
+        headers |= headers_of(sent)
     if subject := subject_of(about):
         headers["subject"] = subject
     return headers

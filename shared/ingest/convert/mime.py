@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 
 from shared.errors import LimitExceededError
 from shared.ingest.convert.encoding import decode
+from shared.ingest.convert.mail import KEPT, SHOWN
 
 Part: TypeAlias = "Message[str, str]"
 
@@ -100,6 +101,11 @@ def readable(value: str) -> str:
     if value.isascii():
         return value
     return decode(value.encode("utf-8", "surrogateescape")).text
+
+
+def headers_of(message: Part) -> dict[str, str]:
+    """Return the headers that a mail is known by, by lower-case name."""
+    return {name.lower(): value for name in (*SHOWN, *KEPT) if (value := header(message, name))}
 
 
 def header(message: Part, name: str) -> str | None:
