@@ -96,6 +96,14 @@ def test_an_insertion_over_paragraphs_is_one() -> None:
     assert found.meta["insertions"] == [{"author": None, "date": None, "text": "Neu\nund mehr"}]
 
 
+def test_a_field_for_the_title_is_text_and_the_title_of_a_picture_is_not() -> None:
+    body = (
+        "<text:p>Betreff: <text:title>Vertrag</text:title><draw:frame xmlns:svg='urn:oasis:names:tc:opendocument:xmlns:"
+        "svg-compatible:1.0'><svg:title>Logo</svg:title><svg:desc>Ein Logo</svg:desc></draw:frame></text:p>"
+    )
+    assert convert(document("text", body)).text.text == "Betreff: Vertrag"
+
+
 def sheets(rows: str) -> bytes:
     return document(
         "spreadsheet",

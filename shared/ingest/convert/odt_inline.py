@@ -11,6 +11,7 @@ from lxml import etree
 from shared.ingest.convert.docx_inline import local
 
 _MAX_SPACES = 1000
+_SVG = "{urn:oasis:names:tc:opendocument:xmlns:svg"
 _MAX_CHANGES = 2000
 _ROW_GROUPS = frozenset({"table-rows", "table-header-rows", "table-row-group"})
 _MARKS = frozenset({"change", "change-start", "change-end"})
@@ -18,8 +19,8 @@ _MARKS = frozenset({"change", "change-start", "change-end"})
 _UNSEEN = frozenset(
     {
         "tracked-changes", "notes", "forms", "sequence-decls", "variable-decls", "user-field-decls", "hidden-text",
-        "hidden-paragraph", "dde-connection-decls", "settings", "desc", "title", "event-listeners", "script",
-        "named-expressions", "database-ranges", "content-validations", "calculation-settings",
+        "hidden-paragraph", "dde-connection-decls", "settings", "event-listeners", "script",
+        "ruby-text", "named-expressions", "database-ranges", "content-validations", "calculation-settings",
     }
 )  # fmt: skip
 
@@ -96,7 +97,7 @@ def blocks(container: etree._Element, found: Found) -> Iterator[str]:
             found.mark(element)
         elif name == "annotation":
             _comment(element, found)
-        elif name and name not in _UNSEEN:
+        elif name and _is_seen(element, name):
             yield from blocks(element, found)
 
 
@@ -140,8 +141,13 @@ def _piece(inner: etree._Element, found: Found, hanging: list[etree._Element]) -
         _comment(inner, found)
     elif name in {"frame", "text-box", "custom-shape", "g", "rect", "ellipse", "table"}:
         hanging.append(inner)
-    elif name and name not in _UNSEEN and name != "ruby-text":
+    elif name and _is_seen(inner, name):
         yield from _pieces(inner, found, hanging)
+
+
+def _is_seen(element: etree._Element, name: str) -> bool:
+    """Return whether a reader sees what is in an element; title and description of a picture stand in it as SVG."""
+    return name not in _UNSEEN and not element.tag.startswith(_SVG)
 
 
 def _said(text: str | None, found: Found) -> Iterator[str]:
