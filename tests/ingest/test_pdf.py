@@ -293,6 +293,9 @@ def test_a_bullet_without_a_map_is_no_matter_and_a_lucky_font_neither() -> None:
     page = "\uf0b7 Der Mieter zahlt.\n\uf0b7 Der Vermieter erhält."
     assert legibility(page, "\uf0b7\n\uf0b7\n") is Legibility.READABLE
     assert legibility("Der Mieter zahlt.", "Der Mieter zahlt.") is Legibility.READABLE
+    plot = "1.5 1.0 0.5 0.0 0.5 log([NII]/H\u00ae) 1.0 0.5 0.0 0.5 1.0 log([OIII]/H)"
+    assert legibility(plot, plot) is Legibility.READABLE
+    assert legibility(f"Der Mieter zahlt.\n{'l' * 40}", "l" * 40) is Legibility.READABLE
 
 
 # Protection
@@ -387,6 +390,16 @@ def test_notes_on_a_page_are_kept_apart_and_what_is_typed_on_it_is_text() -> Non
     text = convert(pdf.build()).text
     assert text.text == "Der Vertrag.\nEinverstanden"
     assert text.meta["notes"] == [{"page": 1, "author": "Dr. A", "date": "D:20240312", "text": "Frist prüfen!"}]
+
+
+def test_a_file_pinned_to_a_page_is_a_member() -> None:
+    pdf = Pdf()
+    file = pdf.stream(b"Der Anhang.", "/Type/EmbeddedFile")
+    about = pdf.add(f"<</Type/Filespec/F(Anlage K1.txt)/EF<</F {file} 0 R>>>>")
+    pin = pdf.add(f"<</Type/Annot/Subtype/FileAttachment/Rect[0 0 9 9]/FS {about} 0 R>>")
+    pdf.text(["Siehe Anlage."], entries=f"/Annots[{pin} 0 R]")
+    [member] = convert(pdf.build()).members
+    assert (member.name, member.content) == ("Anlage K1.txt", b"Der Anhang.")
 
 
 # Words

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -63,6 +63,7 @@ class _Findings:
     unread: list[int] = field(default_factory=list)
     reasons: dict[str, int] = field(default_factory=dict)
     notes: list[dict[str, Any]] = field(default_factory=list)
+    members: list[Member] = field(default_factory=list)
 
 
 def _converted(document: Any, reader: PageReader | None) -> Conversion:
@@ -86,7 +87,8 @@ def _converted(document: Any, reader: PageReader | None) -> Conversion:
     if is_xfa:
         builder.page(None, locus="form data")
         builder.add("\n".join(pdf_forms.xfa_lines(document)))
-    members = tuple(_members(document))
+    embedded = _files(document.get_attachment(position) for position in range(document.count_attachments()))
+    members = (*embedded, *found.members)
     meta = {**_meta(document, found, reader), **({"xfa_only": True} if is_xfa else {})}
     if builder.is_empty:
         none = f"none of the {len(document)} pages holds text that can be read"
@@ -101,6 +103,7 @@ def _converted(document: Any, reader: PageReader | None) -> Conversion:
 def _page(document: Any, page: Any, number: int, found: _Findings, reader: PageReader | None) -> tuple[str, str]:
     layer = layer_of(page)
     fields = "\n".join([*pdf_forms.field_lines(document, page), *pdf_forms.typed_lines(page)])
+    found.members += _files(pdf_forms.attached(document, page))
     for note in pdf_forms.notes(page):
         found.notes.append({"page": number, **note})
     if layer.has_invisible:
@@ -206,14 +209,13 @@ def _meta(document: Any, found: _Findings, reader: PageReader | None) -> dict[st
     return meta | _protection(document)
 
 
-def _members(document: Any) -> Iterator[Member]:
-    for position in range(document.count_attachments()):
-        attachment = document.get_attachment(position)
+def _files(attachments: Iterable[Any]) -> Iterator[Member]:
+    for position, attachment in enumerate(attachments, start=1):
         try:
             content = bytes(attachment.get_data())
         except pdfium.PdfiumError:
             continue
-        yield Member(attachment.get_name() or f"file {position + 1}", content)
+        yield Member(attachment.get_name() or f"file {position}", content)
 
 
 def _protection(document: Any) -> dict[str, Any]:

@@ -6,6 +6,7 @@ import ctypes
 from collections.abc import Iterator
 from typing import Any
 
+import pypdfium2 as pdfium
 from lxml import etree
 from pypdfium2 import raw
 
@@ -44,6 +45,13 @@ def notes(page: Any) -> Iterator[dict[str, str | None]]:
         if kind not in _NO_NOTES and (text := _entry(annotation, b"Contents").strip()):
             author, date = _entry(annotation, b"T"), _entry(annotation, b"M")
             yield {"author": author or None, "date": date or None, "text": text}
+
+
+def attached(document: Any, page: Any) -> Iterator[pdfium.PdfAttachment]:
+    """Yield the files that are pinned to the page, which the document's own list of files leaves out."""
+    for annotation, kind in _annotations(page):
+        if kind == raw.FPDF_ANNOT_FILEATTACHMENT and (file := raw.FPDFAnnot_GetFileAttachment(annotation)):
+            yield pdfium.PdfAttachment(file, document)
 
 
 def remove_fields(page: Any) -> None:

@@ -31,13 +31,14 @@ _WORD = re.compile(r"[^\W\d_]+")
 _GLYPH_NAMES = re.compile(r"\(cid:\d+\)|(?:/(?:g|a|c|uni|glyph|index|cid|char)[0-9A-Fa-f]{1,6}(?![a-z]))|\bglyph\d+\b")
 _FILLING = re.compile(r"[\s.·…_=*\-\u2013\u2014]+")
 # German and English have 0.4 and more, Polish 0.2, a list of abbreviations less than that, a shifted text 0.04.
-_MIN_PAIR_SHARE, _MIN_SUSPECT_PAIR_SHARE = 0.12, 0.25
+_MIN_PAIR_SHARE, _MIN_SUSPECT_PAIR_SHARE = 0.08, 0.25
 _MIN_WORD_SHARE = 0.05
 # Less than this says nothing about language: a number, a name, a heading.
 _MIN_LETTERS = 60
 _MIN_SIGNS = 60
 _MAX_UNKNOWN_SHARE = 0.2
 _MIN_ALNUM_SHARE = 0.35
+_MIN_DIGIT_SHARE = 0.3
 # Of the text of a page whose fonts lack their maps: from here on the page as a whole is in question.
 _MOSTLY = 0.5
 _MIN_RUN = 4
@@ -54,12 +55,13 @@ class Legibility(StrEnum):
 def legibility(text: str, unmapped: str) -> Legibility:
     """Return how a page's text can be read. `unmapped` is the part for which the fonts have no map to Unicode.
 
-    A bullet or a formula without a map is no matter: the part counts if somewhere several such signs follow each other.
+    A bullet, a rule made of one sign or a formula is no matter: the part counts if somewhere several different signs
+    without a map follow each other.
     """
     shown = _signs(text)
     if not shown:
         return Legibility.READABLE
-    runs = "\n".join(run for run in unmapped.split("\n") if len(_signs(run)) >= _MIN_RUN)
+    runs = "\n".join(run for run in unmapped.split("\n") if len(_signs(run)) >= _MIN_RUN and len(set(_signs(run))) > 1)
     if runs and not is_language(runs, suspect=True):
         mostly = len(_signs(unmapped)) >= _MOSTLY * len(shown)
         return Legibility.UNREADABLE if mostly else Legibility.PARTLY
@@ -78,6 +80,9 @@ def is_language(text: str, *, suspect: bool) -> bool:
     if signs and unknown > _MAX_UNKNOWN_SHARE * len(signs):
         return False
     letters = [sign for sign in signs if sign.isalpha()]
+    if suspect and sum(sign.isdecimal() for sign in signs) > max(len(letters), _MIN_DIGIT_SHARE * len(signs)):
+        # Numbers that come out as numbers: what stands for digits in a shifted font are no digits.
+        return True
     latin = sum(sign.casefold() <= "\u024f" for sign in letters)
     if not suspect:
         if len(signs) >= _MIN_SIGNS and sum(sign.isalnum() for sign in signs) < _MIN_ALNUM_SHARE * len(signs):
