@@ -124,7 +124,7 @@ def _page(document: Any, page: Any, number: int, found: _Findings, reader: PageR
 
 
 def _needs_recognition(layer: Layer, legible: Legibility) -> bool:
-    if legible is Legibility.UNREADABLE or not layer.text.strip():
+    if legible is not Legibility.READABLE or not layer.text.strip():
         return True
     is_stamped = len(layer.text) < _STAMP_CHARS and layer.picture_share >= _SCAN_SHARE
     return is_stamped and not layer.has_invisible
