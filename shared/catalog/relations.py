@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import sqlalchemy as sa
@@ -18,15 +19,14 @@ from shared.access.predicate import (
     Among,
     Standing,
     Viewer,
-    among_versions,
     citable_observations,
     visible_versions,
 )
 from shared.catalog.threads import Thread, visible_threads
-from shared.db.tables.base import Json, Uuid
+from shared.db.tables.base import Json, TextArray, Uuid
 from shared.db.tables.catalog import document_versions
 from shared.db.tables.structure import relation_intents, relation_keys
-from shared.types import RelationKind, VersionId
+from shared.types import AclMode, RelationKind, VersionId
 
 # Between versions of one document these say something; any other one is the document talking of itself.
 _WITHIN_DOCUMENT = (RelationKind.CONTAINS.value, RelationKind.REDLINE_OF.value)
@@ -52,7 +52,8 @@ def relations_of(
 
     Membership in a thread is among them: from each mail to the first one of its thread that the viewer may see.
     """
-    statement = visible_relations(viewer, among=among_versions(versions)).limit(limit)
+    statement = _statement(viewer.mode, is_administrator=viewer.is_administrator)
+    body = {"viewer": sorted(viewer.principals), "versions": list(versions), "most": limit}
     found = [
         Relation(
             RelationKind(row.kind),
@@ -62,7 +63,7 @@ def relations_of(
             row.evidence,
             row.target_evidence,
         )
-        for row in connection.execute(statement)
+        for row in connection.execute(statement, body)
     ]
     for thread in visible_threads(connection, viewer, versions):
         found += _memberships(thread, set(versions))
@@ -103,6 +104,14 @@ def visible_relations(viewer: Viewer | Standing, *, among: Among) -> sa.Select[A
             row.kind, row.from_version_id, row.to_version_id, row.confidence.desc(), sa.cast(row.evidence, sa.Text)
         )
     )
+
+
+@cache
+def _statement(mode: AclMode, *, is_administrator: bool) -> sa.Select[Any]:
+    """Return the statement; built once a process, because building it costs more than running it."""
+    standing = Standing(sa.bindparam("viewer", type_=TextArray), mode, is_administrator)
+    asked = document_versions.c.id == sa.any_(sa.bindparam("versions", type_=pg.ARRAY(Uuid)))
+    return visible_relations(standing, among=asked).limit(sa.bindparam("most", type_=sa.Integer))
 
 
 def _memberships(thread: Thread, asked: Collection[VersionId]) -> list[Relation]:

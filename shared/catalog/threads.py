@@ -10,15 +10,18 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from typing import Any
 from uuid import UUID, uuid5
 
 import sqlalchemy as sa
+from sqlalchemy.dialects import postgresql as pg
 
-from shared.access.predicate import Viewer, among_versions, visible_versions
+from shared.access.predicate import Standing, Viewer, visible_versions
+from shared.db.tables.base import TextArray, Uuid
 from shared.db.tables.catalog import document_versions
 from shared.db.tables.structure import thread_messages
-from shared.types import VersionId
+from shared.types import AclMode, VersionId
 
 REPLY_WINDOW = timedelta(days=90)
 # Clocks of two mail servers differ.
@@ -64,17 +67,25 @@ def visible_threads(connection: sa.Connection, viewer: Viewer, versions: Collect
 
     The id of a thread is that of its first visible message: it says nothing of what the viewer may not see.
     """
-    asked = visible_versions(viewer, among=among_versions(versions), name="asked")
-    mine = sa.select(thread_messages.c.thread_id).join(asked, asked.c.version_id == thread_messages.c.version_id)
-    members = sa.select(thread_messages.c.version_id).where(thread_messages.c.thread_id.in_(mine))
-    shown = visible_versions(viewer, among=document_versions.c.id.in_(members), name="shown")
-    rows = connection.execute(
-        sa.select(*columns()).join(shown, shown.c.version_id == thread_messages.c.version_id)
-    ).all()
+    statement = _statement(viewer.mode, is_administrator=viewer.is_administrator)
+    body = {"viewer": sorted(viewer.principals), "versions": list(versions)}
+    rows = connection.execute(statement, body).all()
     wanted = set(versions)
     groups = components([message_of(row) for row in rows])
     threads = [Thread(uuid5(group[0].realm, _name(group[0])), tuple(group)) for group in groups]
     return [one for one in threads if one.count > 1 and wanted & {message.version_id for message in one.messages}]
+
+
+@cache
+def _statement(mode: AclMode, *, is_administrator: bool) -> sa.Select[Any]:
+    """Return the visible messages that may belong together with those asked for; built once a process."""
+    standing = Standing(sa.bindparam("viewer", type_=TextArray), mode, is_administrator)
+    among = document_versions.c.id == sa.any_(sa.bindparam("versions", type_=pg.ARRAY(Uuid)))
+    asked = visible_versions(standing, among=among, name="asked")
+    mine = sa.select(thread_messages.c.thread_id).join(asked, asked.c.version_id == thread_messages.c.version_id)
+    members = sa.select(thread_messages.c.version_id).where(thread_messages.c.thread_id.in_(mine))
+    shown = visible_versions(standing, among=document_versions.c.id.in_(members), name="shown")
+    return sa.select(*columns()).join(shown, shown.c.version_id == thread_messages.c.version_id)
 
 
 def components(messages: Sequence[Message]) -> list[list[Message]]:

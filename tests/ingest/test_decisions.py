@@ -6,6 +6,7 @@ import io
 import random
 import time
 import zipfile
+from concurrent.futures import ThreadPoolExecutor
 from itertools import permutations
 
 import pytest
@@ -98,6 +99,18 @@ def test_a_second_run_adds_nothing(world: World) -> None:
         connection.execute(sa.delete(ingest_state).where(ingest_state.c.stage == "extract_decisions"))
     world.ingest(DRAFTS)
     assert world.rows(sa.select(decisions).order_by(decisions.c.id)) == before
+
+
+def test_workers_at_neighbouring_drafts_at_once_write_the_same(world: World) -> None:
+    world.ingest(DRAFTS)
+    for _ in range(3):
+        with world.engine.begin() as connection:
+            connection.execute(sa.delete(decisions))
+            connection.execute(sa.delete(ingest_state).where(ingest_state.c.stage == "extract_decisions"))
+        with ThreadPoolExecutor(3) as pool:
+            for done in [pool.submit(world.ingest, {path: DRAFTS[path]}) for path in DRAFTS]:
+                assert done.result(timeout=120).complete
+        assert between(world) == ALL
 
 
 def test_who_may_not_see_one_of_the_drafts_is_told_nothing(world: World) -> None:

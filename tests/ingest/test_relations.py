@@ -25,6 +25,7 @@ from shared.ingest.relations.said import Intent
 from shared.types import AclMode, RelationKind, VersionId
 from tests.ingest.conftest import World
 from tests.ingest.test_members import mail
+from tests.statements import counted
 
 STAFF = "group:staff"
 ADMIN = Viewer(normalise_all(["role:admin"]), AclMode.SUFFICIENT)
@@ -316,3 +317,53 @@ def test_a_text_of_many_dates_is_read_in_bounded_time() -> None:
     started = time.perf_counter()
     assert len(list(dated_papers(text))) == 2
     assert time.perf_counter() - started < 5
+
+
+def test_what_is_said_costs_the_same_statements_however_much_it_is(world: World) -> None:
+    world.ingest({"a/gemeint.txt": CONTRACT, "a/post.eml": mail("Vertrag").as_bytes()})
+
+    def cost(path: str, body: bytes) -> int:
+        with counted(world.engine) as statements:
+            world.ingest({path: body})
+        return len(statements)
+
+    few = cost("a/eins.txt", b"Ihr Schreiben vom 3.4.2021.")
+    dates = "".join(f"Ihr Schreiben vom 3.4.{year}. " for year in range(1900, 2020))
+    assert cost("a/viele.txt", dates.encode()) == few
+    names = {"a/2.eml": 2, "a/3.eml": 3}
+    costs = []
+    for path, number in names.items():
+        answer = mail("AW: Vertrag", body=f"Nummer {number}")
+        answer.replace_header("Message-ID", f"<{number}@kanzlei.example>")
+        answer["In-Reply-To"], answer["References"] = "<1@kanzlei.example>", "<1@kanzlei.example>"
+        costs.append(cost(path, answer.as_bytes()))
+    assert costs[0] == costs[1] == few + 3
+
+
+def test_two_workers_that_bring_both_ends_at_once_need_not_know_of_each_other(world: World) -> None:
+    files = {f"a/urteil{n}.txt": f"{JUDGMENT}\n{n}" for n in range(4)}
+    files |= {f"b/vermerk{n}.txt": f"{OPINION}\n{n}" for n in range(4)}
+    for path, text in files.items():
+        world.ingest({path: text}, name=path)
+    before = seen(world)
+    assert len([one for one in before if one[0] == "references"]) == 16
+    with world.engine.begin() as connection:
+        for table in (relation_intents, relation_keys):
+            connection.execute(sa.delete(table))
+        connection.execute(sa.delete(ingest_state).where(ingest_state.c.stage == "relate"))
+    with ThreadPoolExecutor(3) as pool:
+        runs = [pool.submit(world.ingest, {path: text}, name=path) for path, text in files.items()]
+        assert all(one.result(timeout=120).complete for one in runs)
+    assert seen(world) == before
+
+
+def test_an_attached_mail_is_contained_once_at_every_depth(world: World) -> None:
+    inner = mail("Innen", ("Anlage.txt", b"Inhalt der Anlage"))
+    inner.replace_header("Message-ID", "<innen@kanzlei.example>")
+    outer = mail("Weiterleitung")
+    outer.add_attachment(inner)
+    world.ingest({"a/post.eml": outer.as_bytes()})
+    assert {one for one in seen(world) if one[0] == "contains"} == {
+        ("contains", "a/post.eml", "a/post.eml/Innen.eml"),
+        ("contains", "a/post.eml/Innen.eml", "a/post.eml/Innen.eml/Anlage.txt"),
+    }
