@@ -143,6 +143,14 @@ def test_a_members_folder_leads_nowhere_else(folder: str, clean: str) -> None:
     assert member_folder(folder) == clean
 
 
+def test_members_with_very_long_names_are_all_there(world: World) -> None:
+    folder = "/".join("Ordner mit einem überlangen Namen" * 6 for _ in range(20))
+    entries = [Entry(f"{folder}/{'漢字' * 400}{number}.txt".encode(), flags=UTF8) for number in range(3)]
+    report = world.ingest({"a/akte.zip": archive(entries)})
+    assert [file.error for file in report.files] == [None] * 4
+    assert world.scalar(sa.select(sa.func.count()).select_from(source_objects)) == 4
+
+
 def test_a_folder_that_looks_like_a_mark_is_a_folder(world: World) -> None:
     report = world.ingest({"a/akte.zip": zipped({"Achtung!/1/x.txt": "Ein Text."})})
     assert [file.path for file in report.files] == ["a/akte.zip", "a/akte.zip/Achtung!/1/x.txt"]

@@ -28,7 +28,8 @@ from shared.text.normalise import single_line
 
 MAX_DEPTH = 8
 _MAX_NAME_CHARS = 200
-_MAX_FOLDER_CHARS = 400
+# Of the 2,500 bytes that the id of an object may have.
+_MAX_FOLDER_BYTES = 600
 
 
 def producer(payload: Payload) -> str:
@@ -143,7 +144,7 @@ def member_name(name: str, position: int) -> str:
 def member_folder(folder: str) -> str:
     """Return a member's folder without what leads out of it; of a long one, the end that is nearest to the file."""
     parts = [part[:_MAX_NAME_CHARS] for part in _parts(folder) if part]
-    while len("/".join(parts)) > _MAX_FOLDER_CHARS:
+    while len("/".join(parts).encode()) > _MAX_FOLDER_BYTES:
         del parts[0]
     return "/".join(parts)
 
