@@ -28,6 +28,7 @@ from shared.ingest import matters as classification
 from shared.ingest import places, state
 from shared.ingest.contract import Payload, Services, StageInput
 from shared.ingest.matter_numbers import key_of, keys_of_name, keys_of_number, reconsider
+from shared.ingest.objects import ObjectRow
 from shared.ingest.report import Outcome
 from shared.ingest.stages.classify_matter import classify_matter
 from shared.sources.config import MatterFolders, MatterRef, PlaceRule, ProjectRef, SourceConfig
@@ -285,6 +286,20 @@ def test_a_mail_is_no_folder_of_its_attachments(world: World) -> None:
     take(world, {"akten/post.eml": post})
     assert {row.key for row in assignments(world).values()} == {None}
     assert len(placed(world)) == 2
+
+
+@pytest.mark.parametrize(
+    ("external_id", "path", "key"),
+    [
+        ("akten/post.eml!/1/a.txt", "akten/post.eml/a.txt", None),
+        ("akten/x.zip!/2/Ordner/tief/b.txt", "akten/x.zip/Ordner/tief/b.txt", None),
+        ("akten/W/x.zip!/2/Ordner/c.eml!/1/d.txt", "akten/W/x.zip/Ordner/c.eml/d.txt", "nord:W"),
+        ("klage/x.zip!/2/akten/W/b.txt", "klage/x.zip/akten/W/b.txt", "K-1"),
+    ],
+)
+def test_folders_in_an_archive_are_no_folders_of_the_source(external_id: str, path: str, key: str | None) -> None:
+    inside = ObjectRow(uuid4(), uuid4(), uuid4(), external_id, path, "x", None, None, None, None, None)  # type: ignore[arg-type]
+    assert places.by_path(CONFIGURED, inside).matter == key
 
 
 def test_a_folder_in_two_projects_is_two_matters(world: World) -> None:
