@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import permutations
 from uuid import UUID
@@ -22,6 +22,7 @@ from shared.ingest.relations import rows
 from shared.ingest.relations.cited import dated_papers, numbered_papers
 from shared.ingest.relations.rows import Realms
 from shared.ingest.relations.said import Intent
+from shared.sources.config import MatterRef, PlaceRule, ProjectRef, SourceConfig
 from shared.types import AclMode, RelationKind, VersionId
 from tests.ingest.conftest import World
 from tests.ingest.test_members import mail
@@ -78,6 +79,22 @@ def rows_of(world: World) -> tuple[list, list]:
     )
 
 
+MATTERS = SourceConfig(
+    project=ProjectRef(key="nord", title="Projekt Nord"),
+    places=tuple(PlaceRule(prefix=f"o{n}", matter=MatterRef(key=f"O-{n}", title=f"Akte {n}")) for n in range(6)),
+)
+
+
+def in_every_order(world: World, files: Mapping[str, bytes | str]) -> list[str]:
+    """Take three files in one by one, in each of the six orders in a matter of its own; return the folders."""
+    folders = []
+    for turn, order in enumerate(permutations(files)):
+        for name in order:
+            world.ingest({f"o{turn}/{name}": files[name]}, config=MATTERS)
+        folders.append(f"o{turn}")
+    return folders
+
+
 def allow_staff(world: World) -> None:
     with world.engine.begin() as connection:
         found = connection.execute(sa.select(projects.c.id)).scalars().all()
@@ -101,13 +118,15 @@ PAIRS = [
 ]
 
 
-@pytest.mark.parametrize(("says", "meant", "kind"), PAIRS)
-@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
-def test_a_relation_is_there_whichever_end_comes_first(world: World, says, meant, kind, order) -> None:
-    files = [("a/x/sagt.txt", says), ("a/y/gemeint.txt", meant)]
-    for position in order:
-        world.ingest(dict([files[position]]))
-    assert (kind.value, "a/x/sagt.txt", "a/y/gemeint.txt") in seen(world)
+@pytest.mark.parametrize("says_first", [True, False])
+def test_a_relation_is_there_whichever_end_comes_first(world: World, says_first: bool) -> None:
+    says = {f"a/{n}/sagt.txt": pair[0] for n, pair in enumerate(PAIRS)}
+    meant = {f"a/{n}/gemeint.txt": f"{pair[1]}\n{n}" for n, pair in enumerate(PAIRS)}
+    for files in (says, meant) if says_first else (meant, says):
+        world.ingest(files)
+    found = seen(world)
+    for n, (_, _, kind) in enumerate(PAIRS):
+        assert (kind.value, f"a/{n}/sagt.txt", f"a/{n}/gemeint.txt") in found
 
 
 def test_evidence_quotes_the_end_it_was_read_from(world: World) -> None:
@@ -261,12 +280,15 @@ def test_two_sessions_at_once_write_in_one_order_and_meet(world: World) -> None:
     assert world.scalar(sa.select(sa.func.count()).select_from(relation_intents)) == 400
 
 
-@pytest.mark.parametrize("order", list(permutations(range(3))))
-def test_all_orders_give_the_same_relations(world: World, order) -> None:
-    files = [("a/v.txt", CONTRACT), ("a/n.txt", AMENDMENT), ("a/w.txt", NEWER)]
-    for position in order:
-        world.ingest(dict([files[position]]))
-    assert seen(world) == {("amends", "a/n.txt", "a/v.txt"), ("supersedes", "a/w.txt", "a/v.txt")}
+def test_all_orders_give_the_same_relations(world: World) -> None:
+    files = {"v.txt": CONTRACT, "n.txt": AMENDMENT, "w.txt": NEWER}
+    expected = set()
+    for folder in in_every_order(world, files):
+        expected |= {
+            ("amends", f"{folder}/n.txt", f"{folder}/v.txt"),
+            ("supersedes", f"{folder}/w.txt", f"{folder}/v.txt"),
+        }
+    assert seen(world) == expected
 
 
 @pytest.mark.parametrize(
