@@ -1,7 +1,11 @@
+import json
+
 import pytest
+from click.testing import CliRunner
 
 from evals.citations import FOLDER, Figures, Judged, Kind, compare, score
 from evals.corpora import evaluation_folder
+from local.cli.eval import command
 
 FIGURES = ("overlap_precision", "overlap_recall", "exact_precision", "exact_recall")
 
@@ -40,3 +44,14 @@ def test_cases_are_found_more_often_and_more_exactly(figures: dict[tuple[str, st
     assert ours.exact_recall > theirs.exact_recall + 0.3
     # Twelve finds have no gold span: docs/measurements.md says what they are.
     assert ours.overlap_precision > 0.91
+
+
+def test_the_command_states_every_figure_without_any_engine() -> None:
+    done = CliRunner().invoke(command, ["--citations", "--json"])
+    assert done.exit_code == 0
+    rows = json.loads(done.stdout)
+    assert [(row["run"], row["kind"]) for row in rows] == [
+        (run, kind) for run in ("ours", THEIRS) for kind in ("law", "case", "all")
+    ]
+    table = CliRunner().invoke(command, ["--citations"]).stdout
+    assert all(f"{row[figure]:.3f}" in table for row in rows for figure in FIGURES)
