@@ -162,6 +162,13 @@ def test_the_mail_that_carried_a_draft_names_the_author_to_those_who_may_see_it(
     assert {(row.author, row.author_version_id, row.decided_at) for row in rows} == {(None, None, None)}
 
 
+def test_a_change_at_the_end_of_a_long_paragraph_is_named_by_its_words() -> None:
+    long = f"1. {words(1, 900)} Der Preis beträgt"
+    [found], _ = changes(ConvertedText(f"{long} 50 EUR."), ConvertedText(f"{long} 75 EUR."))
+    assert found.summary == "„50“ → „75“"
+    assert found.evidence["values"] == [{"what": "amount", "from": "50 EUR", "to": "75 EUR"}]
+
+
 def test_a_clause_that_only_moved_was_not_decided() -> None:
     blocks = [f"§ {n} Klausel\nDer Wortlaut der Nummer {n} steht hier." for n in range(1, 6)]
     moved = [blocks[4], *blocks[:4]]

@@ -39,7 +39,7 @@ _PARTY = re.compile(
 )
 _NUMBER = re.compile(r"(?<![\w.,])\d[\d.,]*(?!\w)")
 _KINDS = (("amount", _AMOUNT), ("percentage", _PERCENT), ("period", _PERIOD), ("party", _PARTY))
-_MAX_TOKENS = 250
+_MAX_TOKENS = 150
 _MAX_DETAILS = 10
 _MAX_QUOTED_CHARS = 110
 
@@ -89,13 +89,23 @@ def _decision(pair: Pair, tracked: Tracked) -> Decision:
 
 def _change_summary(old: Paragraph, new: Paragraph) -> str:
     """Return the words that went and those that came: „50.000 EUR“ → „75.000 EUR“."""
-    before, after = _TOKEN.findall(old.plain)[:_MAX_TOKENS], _TOKEN.findall(new.plain)[:_MAX_TOKENS]
+    before, after = _without_common_ends(_TOKEN.findall(old.plain), _TOKEN.findall(new.plain))
     parts: list[str] = []
-    for tag, a, b, c, d in SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
+    matcher = SequenceMatcher(None, before[:_MAX_TOKENS], after[:_MAX_TOKENS], autojunk=False)
+    for tag, a, b, c, d in matcher.get_opcodes():
         if tag != "equal":
             gone, came = " ".join(before[a:b]), " ".join(after[c:d])
             parts.append(f"„{short(gone, chars=_MAX_QUOTED_CHARS)}“ → „{short(came, chars=_MAX_QUOTED_CHARS)}“")
     return "; ".join(parts) or new.plain
+
+
+def _without_common_ends(one: list[str], other: list[str]) -> tuple[list[str], list[str]]:
+    """Return what is left of both when what they begin and end with alike is taken off."""
+    most = min(len(one), len(other))
+    start = next((at for at in range(most) if one[at] != other[at]), most)
+    most -= start
+    end = next((at for at in range(most) if one[-1 - at] != other[-1 - at]), most)
+    return one[start : len(one) - end], other[start : len(other) - end]
 
 
 def _details(pair: Pair) -> list[dict[str, str | None]]:
