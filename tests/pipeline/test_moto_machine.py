@@ -28,6 +28,7 @@ from shared.ingest import members, objects, state
 from shared.ingest.contract import MAX_PAYLOAD_BYTES
 from shared.ingest.convert.process import ConversionProcess
 from shared.ingest.definition import definition, function_names
+from shared.ingest.events import EventIntake
 from shared.ingest.execution import StageWorker
 from shared.ingest.objects import MemberRow
 from shared.ingest.pipeline import stages
@@ -328,6 +329,37 @@ def test_late_and_doubled_events_end_with_the_object_deleted_and_one_document(cl
 def test_a_redelivered_event_starts_no_second_execution(cloud: Cloud) -> None:
     [_] = cloud.put("a.txt", b"Ein Vertrag.")
     assert cloud.tell("Object Created", "a.txt", sequencer=f"{1:016X}", size=12) == []
+
+
+def test_a_scan_of_the_source_finds_the_very_objects_that_events_told_of(cloud: Cloud) -> None:
+    for name in function_names(stages(cloud.parts.settings)):
+        cloud.machine.functions.instead[name] = lambda event, _: {"object_id": event["object_id"], "members": []}
+    for path in ("Akte 12/Kündigung + Anlage (1).txt", "K\u0308.txt", "a.txt", "a.txt.acl.json"):
+        cloud.put(path, b"[]")
+    with cloud.parts.engine.connect() as connection:
+        columns = [source_objects.c[name] for name in ("external_id", "path", "name", "size_bytes")]
+        told = {tuple(row) for row in connection.execute(sa.select(*columns))}
+        states = set(connection.execute(sa.select(source_objects.c.path, source_objects.c.acl_state)))
+    source = cloud.parts.source_of(cloud.source_id)
+    scanned = list(source.scan())
+    assert {(one.external_id, one.path, one.name, one.size_bytes) for one in scanned} == told
+    assert {source.open(one.external_id).read() for one in scanned} == {b"[]"}
+    # The ACL beside an object was read from the bucket, and is no object in either.
+    assert ("a.txt", "known") in states
+    assert len(told) == 3
+
+
+def test_an_acl_of_more_bytes_than_anybody_writes_closes_its_object(cloud: Cloud) -> None:
+    intake = EventIntake(cloud.parts.engine, cloud.parts.uploads, max_sidecar_bytes=100)
+    cloud.parts._made["intake"] = intake
+    for name in function_names(stages(cloud.parts.settings)):
+        cloud.machine.functions.instead[name] = lambda event, _: {"object_id": event["object_id"], "members": []}
+    cloud.put("a.txt.acl.json", b'[{"principal": "' + b"x" * 100 + b'"}]')
+    cloud.put("a.txt", b"Ein Vertrag.")
+    with cloud.parts.engine.connect() as connection:
+        [row] = connection.execute(sa.select(source_objects.c.acl_state, source_objects.c.acl_warning))
+    assert row.acl_state == "known"
+    assert "larger than 100 bytes" in row.acl_warning
 
 
 def test_the_same_bytes_as_one_part_and_as_many_are_one_content(cloud: Cloud) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from typing import Any, cast
 
 from shared.errors import LimitExceededError, StoredObjectMissingError
@@ -24,7 +25,8 @@ class UploadBucket:
         answer = self._call("get_object", key)
         if answer is None:
             return None
-        with answer["Body"] as body:
+        # The body itself, not what it gives to a `with`: that is the raw stream, with errors of its own.
+        with closing(answer["Body"]) as body:
             content = cast("bytes", called(body, "read", refused={}, amt=max_bytes + 1))
         if len(content) > max_bytes:
             raise LimitExceededError(f"the file is larger than {max_bytes} bytes")
