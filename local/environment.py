@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import secrets
 
-from local.issuer import ADMIN_GROUP, AUDIENCE, JWKS_PATH
+from local.issuer import ADMIN_GROUP, AUDIENCE, JWKS_PATH, SYNC_GROUP
 from local.paths import Layout
 from local.ports import LOOPBACK
 from local.postgres import PostgresCluster
@@ -58,5 +58,6 @@ def environment(layout: Layout, state: StackState) -> dict[str, str]:
         "KI_IDENTITY__AUDIENCE": AUDIENCE,
         "KI_IDENTITY__JWKS_URL": issuer_url(state) + JWKS_PATH,
         "KI_IDENTITY__ADMIN_GROUPS": json.dumps([ADMIN_GROUP]),
+        "KI_IDENTITY__SYNC_GROUPS": json.dumps([SYNC_GROUP]),
         "KI_AUDIT__HMAC_KEY_FILE": str(layout.audit_key),
     }

@@ -28,6 +28,7 @@ from local.private_file import write_private
 ALGORITHM = "RS256"
 AUDIENCE = "knowledge-index"
 ADMIN_GROUP = "ki-admins"
+SYNC_GROUP = "ki-sync"
 JWKS_PATH = "/.well-known/jwks.json"
 CONFIGURATION_PATH = "/.well-known/openid-configuration"
 DEFAULT_TTL_S = 12 * 3600.0

@@ -84,6 +84,8 @@ class Identity(_Section):
     algorithms: tuple[Literal["RS256", "RS384", "RS512", "ES256", "ES384"], ...] = Field(min_length=1)
     groups_claim: str
     admin_groups: tuple[str, ...]
+    # Whose tokens may bring snapshots of ACLs and memberships.
+    sync_groups: tuple[str, ...]
     leeway_s: float = Field(ge=0, le=300)
 
 

@@ -20,6 +20,7 @@ from shared.types import Principal, SourceId
 KINDS: Final = frozenset({"user", "username", "group", "role", "service", "system"})
 ADMINISTRATORS: Final = frozenset({Principal("role:admin"), Principal("system:admin")})
 AUTHENTICATED: Final = Principal("role:authenticated")
+SYNC: Final = Principal("role:sync")
 
 _DIRECTORY_GROUPS = ("group:entra:", "group:google:")
 _MIRRORED_GROUPS = "group:src."
@@ -81,8 +82,8 @@ def from_claims(claims: Mapping[str, Any], settings: Identity) -> Caller:
     """Return the caller that the claims of a *verified* token describe.
 
     `user:<sub>`; with a verified address also `user:<e-mail>` and `username:<e-mail>`; its groups; everyone signed in
-    holds `role:authenticated`; `role:admin` only through a configured group. Raises `UnauthenticatedError` when the
-    token names no subject. No other claim, and no self-chosen name, becomes a principal.
+    holds `role:authenticated`; `role:admin` and `role:sync` only through a configured group. Raises
+    `UnauthenticatedError` when the token names no subject. No other claim, no self-chosen name, becomes a principal.
     """
     subject = claims.get("sub")
     identity = normalise(f"user:{subject.strip()}") if isinstance(subject, str) else None
@@ -96,6 +97,8 @@ def from_claims(claims: Mapping[str, Any], settings: Identity) -> Caller:
     groups = _groups(claims.get(settings.groups_claim))
     if not groups.isdisjoint(_groups(list(settings.admin_groups))):
         principals.add(Principal("role:admin"))
+    if not groups.isdisjoint(_groups(list(settings.sync_groups))):
+        principals.add(SYNC)
     return Caller(subject, frozenset(principals | groups))
 
 

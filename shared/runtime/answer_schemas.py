@@ -155,6 +155,7 @@ ANSWERS: Final[dict[str, dict[str, Any]]] = {
             "page": _schema("Page"),
         }
     ),
+    "SyncReport": _object({"changed": _INTEGER, "unchanged": _INTEGER, "warnings": _list(_STRING)}),
     "Health": _object({"status": {"const": "ok"}}),
     "Anything": _ANYTHING,
 }

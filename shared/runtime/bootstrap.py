@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from shared.access.audit import AuditHasher
     from shared.access.service import AccessService
+    from shared.access.sync import AccessSync
     from shared.catalog.documents import DocumentCatalog
     from shared.catalog.scope_preview import ScopePreviews
     from shared.index.client import IndexClient
@@ -151,6 +152,11 @@ class Services:
     def catalog(self) -> DocumentCatalog:
         """Authorised reads of documents."""
         return self._once("catalog", lambda: _catalog(self))
+
+    @property
+    def access_sync(self) -> AccessSync:
+        """What applies the rights that sources report."""
+        return self._once("access_sync", lambda: _access_sync(self))
 
     @property
     def scope_previews(self) -> ScopePreviews:
@@ -386,6 +392,12 @@ def _state_machine(settings: Settings) -> StateMachine:
     if not settings.ingest.state_machine_arn:
         raise MisconfiguredError("ingest.state_machine_arn is not set; set KI_INGEST__STATE_MACHINE_ARN")
     return StateMachine(aws.client("stepfunctions"), settings.ingest.state_machine_arn)
+
+
+def _access_sync(parts: Services) -> AccessSync:
+    from shared.access.sync import AccessSync  # noqa: PLC0415
+
+    return AccessSync(parts.engine)
 
 
 def _hasher(settings: Settings) -> AuditHasher:

@@ -17,6 +17,7 @@ from shared.runtime.memory import settle
 if TYPE_CHECKING:
     from shared.access.caller import Caller
     from shared.runtime.bootstrap import Services
+    from shared.types import Principal
 
 Answer = dict[str, Any]
 
@@ -48,6 +49,18 @@ class Public:
 
 Endpoint = Callable[[SignedIn], object] | Public
 """Returns the JSON body of a 200. Only what is wrapped in `Public` can be reached without a token."""
+
+
+def needs_role(role: Principal, endpoint: Callable[[SignedIn], object]) -> Callable[[SignedIn], object]:
+    """Return the endpoint for those whose token gives them this role; for all others there is no such route."""
+
+    def guarded(request: SignedIn) -> object:
+        if role not in request.caller.principals:
+            raise NotVisibleError("there is no such route")
+        return endpoint(request)
+
+    return guarded
+
 
 _warm = False
 

@@ -12,6 +12,7 @@ from typing import Any, Final
 from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
+from shared.access.snapshots import AclSnapshot, MembershipSnapshot
 from shared.catalog.requests import DocumentRead, DownloadRead, ScopeRead
 from shared.runtime.answer_schemas import ANSWERS
 from shared.runtime.http import PROBLEM, RETRY_AFTER_S
@@ -24,6 +25,7 @@ _PARAMETER: Final = re.compile(r"\{(\w+)\}")
 
 _SIGNED_IN_PROBLEMS = (HTTPStatus.BAD_REQUEST, HTTPStatus.UNAUTHORIZED, HTTPStatus.SERVICE_UNAVAILABLE)
 _OF_A_DOCUMENT = (*_SIGNED_IN_PROBLEMS, HTTPStatus.NOT_FOUND)
+_OF_A_SOURCE = (*_OF_A_DOCUMENT, HTTPStatus.CONFLICT, HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +74,20 @@ OPERATIONS: Final[Mapping[str, Operation]] = {
     ),
     "GET /access/scope": Operation(
         "readScope", "See what one searches in: fingerprint, counts and ids.", "Scope", query=ScopeRead
+    ),
+    "PUT /sources/{source_id}/acl": Operation(
+        "replaceAcls",
+        "Bring the ACLs of objects of a source, each of them whole. For tokens with the role sync.",
+        "SyncReport",
+        body=AclSnapshot,
+        problems=_OF_A_SOURCE,
+    ),
+    "PUT /sources/{source_id}/memberships": Operation(
+        "replaceMemberships",
+        "Bring all groups of a source with all their members. For tokens with the role sync.",
+        "SyncReport",
+        body=MembershipSnapshot,
+        problems=_OF_A_SOURCE,
     ),
     "GET /health": Operation("health", "Tell that the API is up.", "Health", problems=(), is_public=True),
     "GET /openapi.json": Operation("openapi", "This document.", "Anything", problems=(), is_public=True),

@@ -25,6 +25,8 @@ ROUTES: tuple[Route, ...] = (
     Route("GET", "/documents/{document_id}", "document"),
     Route("GET", "/documents/{document_id}/download", "document"),
     Route("GET", "/access/scope", "search"),
+    Route("PUT", "/sources/{source_id}/acl", "access_sync"),
+    Route("PUT", "/sources/{source_id}/memberships", "access_sync"),
     Route("GET", "/health", "api"),
     Route("GET", "/openapi.json", "api"),
 )

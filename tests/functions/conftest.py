@@ -8,7 +8,7 @@ from uuid import uuid4
 
 import pytest
 
-from local.issuer import ADMIN_GROUP, AUDIENCE, LocalIssuer
+from local.issuer import ADMIN_GROUP, AUDIENCE, SYNC_GROUP, LocalIssuer
 from shared.index.ensure import ensure_index
 from shared.runtime import bootstrap
 from shared.runtime.bootstrap import Services, build
@@ -42,6 +42,7 @@ def settings_for(issuer: LocalIssuer, *, database_url: str, opensearch_url: str,
             "KI_IDENTITY__AUDIENCE": AUDIENCE,
             "KI_IDENTITY__JWKS_URL": issuer.jwks_url,
             "KI_IDENTITY__ADMIN_GROUPS": f'["{ADMIN_GROUP}"]',
+            "KI_IDENTITY__SYNC_GROUPS": f'["{SYNC_GROUP}"]',
             "KI_AUDIT__HMAC_KEY_FILE": str(key),
             **more,
         }

@@ -15,7 +15,7 @@ import sqlalchemy as sa
 from shared.access.grants import add_document_grant, add_project_grant
 from shared.access.mirror import replace_object_acl
 from shared.db.tables.catalog import document_parties, document_versions, matters, parties, projects
-from shared.db.tables.sources import source_objects, version_sources
+from shared.db.tables.sources import source_objects, sources, version_sources
 from shared.runtime.bootstrap import Services
 from shared.sources.config import MatterRef, PlaceRule, ProjectRef, SourceConfig
 from shared.sources.given import GivenDocument, GivenDocuments
@@ -79,6 +79,7 @@ class Firm:
     objects: dict[str, UUID] = field(default_factory=dict)
     projects: dict[str, UUID] = field(default_factory=dict)
     matters: dict[str, UUID] = field(default_factory=dict)
+    sources: dict[str, UUID] = field(default_factory=dict)
 
     def allow_document(self, path: str, principal: str) -> None:
         with self.parts.engine.begin() as connection:
@@ -167,6 +168,7 @@ def _learn_ids(connection: sa.Connection, firm: Firm) -> None:
         firm.objects[row.path], firm.versions[row.path], firm.documents[row.path] = row.id, row.version_id, row[3]
     firm.projects.update({row.key: row.id for row in connection.execute(sa.select(projects))})
     firm.matters.update({row.key: row.id for row in connection.execute(sa.select(matters))})
+    firm.sources.update({row.name: row.id for row in connection.execute(sa.select(sources))})
     assert len(firm.objects) == sum(map(len, FILES.values()))
     # What the walls of this firm are about.
     assert firm.documents["nord/Kaufvertrag v2 final.txt"] == firm.documents["nord/Kaufvertrag v1 Entwurf 19870713.txt"]

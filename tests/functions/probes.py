@@ -56,6 +56,19 @@ def scope(api: Api, firm: Firm, token: str | None) -> Iterator[Reply]:
         yield api.get("/access/scope", token, project_ids=str(project))
 
 
+def acls(api: Api, firm: Firm, token: str | None) -> Iterator[Reply]:
+    for source in firm.sources.values():
+        for path in (*firm.objects, "nowhere"):
+            body = {"as_of": "2026-01-01T00:00:00Z", "complete": True, "objects": [{"path": path, "entries": []}]}
+            yield api.send("PUT", f"/sources/{source}/acl", token=token, body=body)
+
+
+def memberships(api: Api, firm: Firm, token: str | None) -> Iterator[Reply]:
+    for source in firm.sources.values():
+        body = {"as_of": "2026-01-01T00:00:00Z", "complete": True, "groups": []}
+        yield api.send("PUT", f"/sources/{source}/memberships", token=token, body=body)
+
+
 def health(api: Api, firm: Firm, token: str | None) -> Iterator[Reply]:
     yield api.get("/health", token)
 
@@ -70,6 +83,8 @@ PROBES: dict[str, Probe] = {
     "GET /documents/{document_id}": read,
     "GET /documents/{document_id}/download": download,
     "GET /access/scope": scope,
+    "PUT /sources/{source_id}/acl": acls,
+    "PUT /sources/{source_id}/memberships": memberships,
     "GET /health": health,
     "GET /openapi.json": openapi,
 }

@@ -1,0 +1,39 @@
+"""What sources report about rights: the ACLs of objects, and the members of groups."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from shared.access.principals import SYNC
+from shared.access.snapshots import AclSnapshot, MembershipSnapshot
+from shared.runtime.handler import Answer, LambdaContext, SignedIn, needs_role, respond
+
+
+def handler(event: dict[str, Any], context: LambdaContext) -> Answer:
+    """Answer one event of API Gateway."""
+    return respond(
+        event,
+        context,
+        {
+            "PUT /sources/{source_id}/acl": needs_role(SYNC, _acl),
+            "PUT /sources/{source_id}/memberships": needs_role(SYNC, _memberships),
+        },
+    )
+
+
+def _acl(request: SignedIn) -> object:
+    return request.services.access_sync.acls(
+        request.caller,
+        request.event.path["source_id"],
+        AclSnapshot.model_validate(request.event.json()),
+        correlation_id=request.event.correlation_id,
+    )
+
+
+def _memberships(request: SignedIn) -> object:
+    return request.services.access_sync.memberships(
+        request.caller,
+        request.event.path["source_id"],
+        MembershipSnapshot.model_validate(request.event.json()),
+        correlation_id=request.event.correlation_id,
+    )
