@@ -54,6 +54,14 @@ _SUPERSEDES = re.compile(
 _NEGATED = re.compile(
     r"\b(?:nicht|kein\w*|not|no|never|unless|falls|sofern|wenn|if|ob|whether|would|würde|soll(?:te)?)\b", re.IGNORECASE
 )
+# Behind the day: "nicht" takes it back, and the passive voice with "this" as its agent says it.
+_NOT_AFTER = re.compile(r"^[^.;:\n]{0,60}\bnicht\b", re.IGNORECASE)
+_SUPERSEDED_BY_THIS = re.compile(
+    r"^[^.;:\n]{0,60}\b(?:(?:wird|werden)\b[^.;:\n]{0,40}\bdurch\s+(?:diese[nrms]?|de[nr]\s+vorliegende[nr]?)\b"
+    r"[^.;:\n]{0,60}\bersetzt\b|(?:is|are|shall be)\s+(?:hereby\s+)?(?:superseded|replaced)\b[^.;:\n]{0,40}"
+    r"\bby\s+this\b)",
+    re.IGNORECASE,
+)
 _YOURS = re.compile(r"\b(?:ihre?[sm]?|ihren|your)\s+(?:[^\W\d_]+\s+){0,2}$", re.IGNORECASE)
 _ANSWERS = re.compile(
     r"(?:\bauf\s+(?:die|den|das)|\b(?:in response|in reply|reply|response|answer)\s+to\s+(?:the|your))"
@@ -61,6 +69,7 @@ _ANSWERS = re.compile(
     re.IGNORECASE,
 )
 _BEFORE_CHARS = 220
+_AFTER_CHARS = 160
 OWN_WORDS_CHARS = 600
 _MAX_DATES = 3000
 _MAX_INTENTS = 500
@@ -124,20 +133,20 @@ def _said_before(text: str, start: int, found: WrittenDate) -> Intent | None:
         return None
     match, sort = max(called, key=lambda one: one[0].end())
     lead = head[: match.start("called")]
-    kind = _kind(sort, lead, is_own=found.start < OWN_WORDS_CHARS)
-    if kind is None:
-        return None
+    tail = re.sub(r"\s", " ", text[found.end : found.end + _AFTER_CHARS])
+    kind = _kind(sort, lead, tail, is_own=found.start < OWN_WORDS_CHARS)
     quoted = quote("text", text, found.start - len(sentence), found.end)
     return Intent(kind, dated(sort, found.day), _CONFIDENCE[kind], quoted)
 
 
-def _kind(sort: str, lead: str, *, is_own: bool) -> RelationKind | None:
+def _kind(sort: str, lead: str, tail: str, *, is_own: bool) -> RelationKind:
     if is_own and _ANNEX.search(lead):
         return RelationKind.ANNEX_OF
     if is_own and sort == "contract" and _AMENDMENT.search(lead):
         return RelationKind.AMENDS
-    if sort == "contract" and _SUPERSEDES.search(lead):
-        return RelationKind.REFERENCES if _NEGATED.search(lead) else RelationKind.SUPERSEDES
+    if sort == "contract" and (_SUPERSEDES.search(lead) or _SUPERSEDED_BY_THIS.search(tail)):
+        is_denied = _NEGATED.search(lead) or _NOT_AFTER.search(tail)
+        return RelationKind.REFERENCES if is_denied else RelationKind.SUPERSEDES
     if sort == "letter" and _YOURS.search(lead):
         return RelationKind.RESPONDS_TO
     if sort == "pleading" and _ANSWERS.search(lead):
