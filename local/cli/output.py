@@ -68,9 +68,24 @@ def reporting(command: Callable[P, ExitCode | None]) -> Callable[P, NoReturn]:
             if kwargs.get("as_json"):
                 emit({"error": {"type": type(error).__name__, "message": str(error)}}, as_json=True)
             note(f"Error: {error}")
+        except Exception as error:
+            if not _is_of_an_older_schema(error):
+                raise
+            message = "the database was made by another version of the product; run ki up to bring it up to date"
+            code = ExitCode.NO
+            if kwargs.get("as_json"):
+                emit({"error": {"type": "SchemaError", "message": message}}, as_json=True)
+            note(f"Error: {message}")
         sys.exit(code)
 
     return run
+
+
+def _is_of_an_older_schema(error: Exception) -> bool:
+    """Tell whether the database does not know a table, a column or a function that this version uses."""
+    from shared.db.engine import sqlstate  # noqa: PLC0415  # a command without a database does without the driver
+
+    return sqlstate(error) in {"42P01", "42703", "42883"}
 
 
 def exit_code_of(error: Exception) -> ExitCode:

@@ -10,6 +10,7 @@ from dataclasses import replace
 import click
 import jwt
 import pytest
+import sqlalchemy as sa
 from click.testing import CliRunner
 
 from local import stack
@@ -151,6 +152,20 @@ def test_what_is_no_error_of_ours_is_not_hidden():
 
     with pytest.raises(ZeroDivisionError):
         CliRunner().invoke(broken, [], catch_exceptions=False)
+
+
+def test_a_database_of_another_version_is_told_in_words(database_url: str) -> None:
+    @click.command()
+    @json_option
+    @reporting
+    def asking(*, as_json: bool) -> None:
+        assert as_json
+        with sa.create_engine(database_url, poolclass=sa.NullPool).connect() as connection:
+            connection.execute(sa.text("select * from a_table_of_tomorrow"))
+
+    answer = CliRunner().invoke(asking, ["--json"])
+    assert answer.exit_code == ExitCode.NO
+    assert "ki up" in json.loads(answer.stdout)["error"]["message"]
 
 
 def test_a_name_that_commands_a_terminal_is_printed_and_not_obeyed(capsys):
