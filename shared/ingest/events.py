@@ -74,6 +74,10 @@ class ObjectEvent:
 class UploadBucket(Protocol):
     """The bucket that sources keep their files in, as it is now."""
 
+    @property
+    def name(self) -> str:
+        """The bucket's name."""
+
     def exists(self, key: str) -> bool:
         """Return whether something lies under the key."""
 
@@ -150,9 +154,12 @@ class EventIntake:
     def take(self, event: ObjectEvent, *, now: datetime) -> SourceObjectId | None:
         """Return the object that is to be taken in now, None if there is nothing to do.
 
-        Raises `InvalidRequestError` if the key names no source that keeps its files in a bucket, or a path that no
-        object can have; nothing is stored then.
+        Raises `InvalidRequestError` if the event is of another bucket, or if the key names no source that keeps its
+        files in a bucket, or a path that no object can have; nothing is stored then.
         """
+        if event.bucket != self._bucket.name:
+            # What the product itself stores must never come in as a file.
+            raise InvalidRequestError(f"uploads lie in {self._bucket.name}, not in {event.bucket}", field="bucket")
         if event.is_folder:
             return None
         source_id, found, config = self._place(event)

@@ -30,6 +30,7 @@ class Bucket:
     """What lies in the bucket now."""
 
     content: dict[str, bytes] = field(default_factory=dict)
+    name: str = "eingang"
 
     def exists(self, key: str) -> bool:
         return key in self.content
@@ -221,6 +222,13 @@ def test_an_awkward_name_is_kept_as_it_is(uploads: Uploads) -> None:
 def test_a_key_of_no_source_is_refused_and_nothing_is_stored(uploads: Uploads, key: str) -> None:
     event = ObjectEvent("eingang", key, Change.CREATED, "01", 1, None)
     with pytest.raises(InvalidRequestError, match="source"):
+        EventIntake(uploads.engine, uploads.bucket).take(event, now=NOW)
+    assert uploads.rows() == uploads.rows(sa.select(object_events)) == []
+
+
+def test_an_event_of_another_bucket_is_refused(uploads: Uploads) -> None:
+    event = ObjectEvent("ablage", f"{uploads.source_id}/a.txt", Change.CREATED, "01", 1, None)
+    with pytest.raises(InvalidRequestError, match="uploads lie in eingang"):
         EventIntake(uploads.engine, uploads.bucket).take(event, now=NOW)
     assert uploads.rows() == uploads.rows(sa.select(object_events)) == []
 

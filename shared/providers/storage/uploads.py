@@ -14,7 +14,12 @@ class UploadBucket:
 
     def __init__(self, client: Any, name: str) -> None:
         self.client = client
-        self.name = name
+        self._name = name
+
+    @property
+    def name(self) -> str:
+        """The bucket's name."""
+        return self._name
 
     def exists(self, key: str) -> bool:
         """Return whether something lies under the key."""
@@ -35,6 +40,6 @@ class UploadBucket:
     def _call(self, operation: str, key: str) -> dict[str, Any] | None:
         """Return the bucket's answer, None if nothing lies under the key."""
         try:
-            return cast("dict[str, Any]", called(self.client, operation, refused={}, Bucket=self.name, Key=key))
+            return cast("dict[str, Any]", called(self.client, operation, refused={}, Bucket=self._name, Key=key))
         except StoredObjectMissingError:
             return None
