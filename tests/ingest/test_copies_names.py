@@ -61,7 +61,7 @@ def test_with_a_second_name_everything_is_read_from_the_content(world: World, or
     assert report.files[-1].outcome is Outcome.COPY
     found = version(world)
     assert "geheimhase" not in everything_of_versions(world)
-    assert "2024" not in everything_of_versions(world)
+    assert "2024-03" not in everything_of_versions(world)
     assert found.title == "Hierzu wird das Folgende festgehalten."
     assert (found.status, found.status_evidence) == ("unknown", [])
     assert found.facts["named_by"] is None
