@@ -15,12 +15,12 @@ from local.people import Membership, register
 from local.samples.firm import Firm, Matter, Placement, Project, Source
 from shared.access.grants import set_project_grants
 from shared.db.tables.catalog import matter_parties, matters, parties, projects
+from shared.ingest.metadata.party_names import name_key
 from shared.ingest.report import IngestReport
 from shared.ingest.service import Progress
 from shared.runtime.bootstrap import Services
 from shared.sources.config import MatterRef, PlaceRule, ProjectRef, SourceConfig
 from shared.sources.local_fs import LocalFolder
-from shared.text.normalise import single_line
 from shared.types import Effect, ProjectId, SourceId
 
 SETTER = "user:demo"
@@ -119,12 +119,17 @@ def _write_grants(engine: sa.Engine, firm: Firm) -> None:
 def _write_parties(engine: sa.Engine, firm: Firm) -> None:
     named = sorted({party.name for matter in firm.matters for party in matter.parties})
     with engine.begin() as connection:
-        rows = [{"name": name, "normalised_name": single_line(name).lower()} for name in named]
-        connection.execute(pg.insert(parties).values(rows).on_conflict_do_nothing())
-        by_name = {row.name: row.id for row in connection.execute(sa.select(parties.c.name, parties.c.id))}
+        # A party that a text has named before is known by its key alone; the matter says what it is called.
+        insert = pg.insert(parties).values([{"name": name, "normalised_name": name_key(name)} for name in named])
+        called = insert.on_conflict_do_update(
+            index_elements=[parties.c.normalised_name], set_={"name": insert.excluded.name}
+        )
+        connection.execute(called)
+        known = sa.select(parties.c.normalised_name, parties.c.id)
+        by_party = {row.normalised_name: row.id for row in connection.execute(known)}
         by_key = _ids(connection, matters)
         links = [
-            {"matter_id": by_key[matter.key], "party_id": by_name[party.name], "role": party.role}
+            {"matter_id": by_key[matter.key], "party_id": by_party[name_key(party.name)], "role": party.role}
             for matter in firm.matters
             if matter.key in by_key
             for party in matter.parties
