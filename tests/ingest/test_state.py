@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import errno
+import gc
 import multiprocessing
 import os
 import tempfile
 import threading
+import warnings
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -35,6 +38,18 @@ from tests.engines import running_postgres, temporary_folder
 from tests.ingest.conftest import CONFIG, Clock, RememberingWriter, World
 from tests.ingest.test_members import mail
 from tests.ingest.test_runner import registered, runner, stage, state_of
+
+# The driver leaves the sockets of a server that has gone to the garbage collector.
+pytestmark = pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning")
+
+
+@pytest.fixture(autouse=True)
+def leave_no_sockets() -> Iterator[None]:
+    """Collect them here, before a test of others meets them."""
+    yield
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ResourceWarning)
+        gc.collect()
 
 
 class DiedError(BaseException):
