@@ -196,6 +196,17 @@ def test_an_encrypted_or_damaged_member_has_its_reason_and_the_others_are_read(w
     assert "method" in reasons["fremd.txt"]
 
 
+def test_the_reasons_of_many_refused_members_are_read_once(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    entries = [Entry(f"geheim {number}.txt".encode(), flags=ENCRYPTED, stored=bytes(40)) for number in range(30)]
+    read: list[str] = []
+    get = world.store.get
+    monkeypatch.setattr(world.store, "get", lambda key: (read.append(key), get(key))[1])
+    found = outcomes(world, archive(entries))
+    assert list(found.values()).count("EncryptedFileError") == 30
+    # By those who register and relate them, and once for all their reasons.
+    assert len([key for key in read if "members" in key]) <= 3
+
+
 def test_a_member_that_is_mended_leaves_quarantine(world: World) -> None:
     outcomes(world, archive([Entry(b"x.txt", flags=ENCRYPTED)]))
     assert world.scalar(sa.select(sa.func.count()).select_from(quarantine)) == 1
