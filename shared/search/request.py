@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from datetime import date
 from typing import Annotated, Any, Final, Self, TypeVar
+from urllib.parse import unquote
 from uuid import UUID
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictInt, ValidationError, model_validator
@@ -25,6 +26,8 @@ _MAX_CURSOR_CHARS: Final = 1000
 _MAX_OFFSET: Final = 2**31 - 1
 # A plain calendar day, written in full: pydantic alone would take a moment, a number or a month as well.
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
+# The first two bytes of a letter beyond ASCII, as an address writes them: nobody types that for anything else.
+_ENCODED_LETTER = re.compile("%[cdefCDEF][0-9a-fA-F]%[89abAB][0-9a-fA-F]")
 _UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}", re.ASCII)
 
 Model = TypeVar("Model", bound=BaseModel)
@@ -130,7 +133,7 @@ class FilterRequest(_Listed):
 def parse_search(body: Mapping[str, Any], settings: Retrieval) -> SearchRequest:
     """Return the request. Raises `InvalidRequestError` naming the field that is wrong."""
     asked = _parsed(SearchRequest, body)
-    query = single_line(asked.query)
+    query = single_line(_out_of_an_address(asked.query))
     if not query:
         raise InvalidRequestError(
             "query must not be blank; to list by metadata alone, use /search/filter", field="query"
@@ -151,6 +154,16 @@ def parse_filter(body: Mapping[str, Any]) -> FilterRequest:
     clamped = asked.model_copy(update={"limit": min(asked.limit, MAX_LIMIT)})
     _refuse_deep(clamped.window, "follow the cursor of each page")
     return clamped
+
+
+def _out_of_an_address(query: str) -> str:
+    """Return "gütersloh" for "g%C3%BCtersloh", which is how it stands in an address that was pasted."""
+    if not _ENCODED_LETTER.search(query):
+        return query
+    try:
+        return unquote(query, errors="strict")
+    except UnicodeDecodeError:
+        return query
 
 
 def _refuse_deep(window: int, advice: str) -> None:

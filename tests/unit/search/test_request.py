@@ -37,6 +37,21 @@ def test_a_query_is_normalised_like_what_is_searched() -> None:
     assert parsed(query=" VI\u00a0ZR 194\u201117\x00\ud800 ").query == "VI ZR 194-17"
 
 
+@pytest.mark.parametrize(
+    ("pasted", "query"),
+    [
+        ("g%C3%BCtersloh", "gütersloh"),
+        ("gu%cc%88tersloh", "gütersloh"),
+        ("K%C3%BCndigung%20M%C3%BCller", "Kündigung Müller"),
+        ("100%25 von 50%", "100%25 von 50%"),
+        ("g%C3%BCtersloh und %FF", "g%C3%BCtersloh und %FF"),
+        ("%C3", "%C3"),
+    ],
+)
+def test_letters_out_of_an_address_are_letters(pasted: str, query: str) -> None:
+    assert parsed(query=pasted).query == query
+
+
 def test_a_limit_over_the_maximum_is_clamped_and_echoed() -> None:
     assert parsed(limit=10**30).limit == 100
     assert parse_filter({"limit": 101}).limit == 100
