@@ -74,11 +74,11 @@ class S3Source:
         """
         for entry in self._listing("Versions" if self._is_versioned else "Contents"):
             key = str(entry["Key"])
+            path = stored(key.removeprefix(self._root))
             if key.endswith("/"):
                 if entry["Size"]:
-                    yield ScanProblem(stored(key).rstrip("/"), 'the key ends in "/" and holds bytes; rename the object')
+                    yield ScanProblem(path.rstrip("/"), 'the key ends in "/" and holds bytes; rename the object')
                 continue
-            path = stored(key.removeprefix(self._root))
             if self._root and key.endswith(SIDECAR):
                 continue
             if self._config.takes(path):
