@@ -10,6 +10,7 @@ from typing import BinaryIO
 from shared.errors import UnreadableFileError
 from shared.sources.base import FoundObject
 from shared.sources.config import SourceConfig
+from shared.text.normalise import stored
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +35,8 @@ class GivenDocuments:
         self._name = name
         self._config = config
         self._is_whole = is_whole
-        self._documents = {document.external_id: document for document in documents}
+        # An id comes back as it was stored.
+        self._documents = {stored(document.external_id): document for document in documents}
 
     @property
     def name(self) -> str:

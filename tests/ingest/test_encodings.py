@@ -6,11 +6,17 @@ import codecs
 import json
 
 import pytest
+import sqlalchemy as sa
 from hypothesis import given
 from hypothesis import strategies as st
 
+from shared.db.tables.catalog import document_versions, documents
+from shared.db.tables.content import chunks
+from shared.db.tables.sources import source_objects
 from shared.ingest.convert import html, json_text, plain, xml_text
 from shared.ingest.convert.encoding import decode
+from shared.ingest.report import Outcome
+from tests.ingest.conftest import World
 
 PROSE = "Die Größe der Wohnung beträgt fünfzig Quadratmeter. " * 5
 
@@ -72,3 +78,33 @@ def test_no_bytes_are_lost_or_fatal(content: bytes) -> None:
 
 def test_json_that_is_escaped_is_the_same_text() -> None:
     assert json_text.convert(json.dumps({"content": PROSE}).encode()).text.text == PROSE.strip()
+
+
+def test_what_postgresql_cannot_store_is_taken_out_of_text_json_and_names_and_nothing_is_lost(world: World) -> None:
+    filling = "Der Zeuge blieb dabei. " * 400
+    report = world.ingest(
+        {
+            "a/Brief.txt": f"Anfang {filling} Kün\x00digung der Miete {filling} Ende".encode(),
+            "a/Urteil.json": json.dumps(
+                {"content": "Nul\x00l und ein halbes \ud83d Zeichen. " + filling, "az\x00": "1 C 4/16"}
+            ).encode(),
+            "a/Bei\x00lage \udcfc.txt": b"Text",
+        }
+    )
+    assert [(file.outcome, file.reason) for file in report.files] == [(Outcome.NEW, None)] * 3
+    names = {row.name for row in world.rows(sa.select(source_objects.c.name))}
+    assert names == {"Brief.txt", "Urteil.json", "Beilage .txt"}
+    rows = world.rows(
+        sa.select(documents.c.title, chunks.c.text)
+        .join(document_versions, document_versions.c.document_id == documents.c.id)
+        .join(chunks, chunks.c.version_id == document_versions.c.id)
+        .where(chunks.c.kind == "chunk")
+        .order_by(chunks.c.ordinal)
+    )
+    letter = [row.text for row in rows if row.title == "Brief"]
+    # The chunk with the mark in it, and all around it.
+    assert len(letter) > 3
+    assert any("Kündigung der Miete" in text for text in letter)
+    assert letter[0].startswith("Anfang")
+    assert letter[-1].endswith("Ende")
+    assert any("Null und ein halbes Zeichen" in " ".join(row.text.split()) for row in rows)

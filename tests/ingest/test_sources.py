@@ -7,6 +7,7 @@ import time
 import tracemalloc
 import unicodedata
 from pathlib import Path
+from typing import Any
 
 import boto3
 import pytest
@@ -16,7 +17,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from moto import mock_aws
 
-from shared.db.tables.catalog import document_versions
+from shared.db.tables.catalog import document_versions, documents
+from shared.db.tables.content import chunks
 from shared.db.tables.ingest import quarantine
 from shared.db.tables.sources import source_objects
 from shared.errors import EngineUnavailableError, InvalidRequestError, StoredObjectMissingError, UnreadableFileError
@@ -59,6 +61,32 @@ def test_a_decomposed_name_has_the_composed_one_as_id_and_is_opened(tmp_path: Pa
     folder = LocalFolder("ablage", tmp_path, SourceConfig())
     assert scanned(folder) == [unicodedata.normalize("NFC", "Kündigung.txt")]
     LocalFolder("ablage", tmp_path, SourceConfig()).open("Kündigung.txt").close()
+
+
+@pytest.mark.parametrize(("first", "then"), [("NFD", "NFC"), ("NFC", "NFD")])
+def test_a_file_whose_name_and_text_change_their_form_only_stays_one_document(
+    world: World, tmp_path: Path, first: Any, then: Any
+) -> None:
+    def ingest(form: Any) -> list[Any]:
+        path = tmp_path / "ablage" / unicodedata.normalize(form, "Kündigung.txt")
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(unicodedata.normalize(form, "Die Kündigung ist unwirksam."))
+        report = world.service().ingest(LocalFolder("ablage", path.parent, CONFIG))
+        path.unlink()
+        return [(file.path, file.document_id) for file in report.files]
+
+    before = ingest(first)
+    assert ingest(then) == before
+    assert before[0][0] == unicodedata.normalize("NFC", "Kündigung.txt")
+    found = world.rows(
+        sa.select(documents.c.title, chunks.c.text)
+        .select_from(documents)
+        .join(document_versions, document_versions.c.document_id == documents.c.id)
+        .join(chunks)
+        .where(chunks.c.kind == "chunk")
+    )
+    composed = unicodedata.normalize("NFC", "Kündigung")
+    assert {tuple(row) for row in found} == {(composed, f"Die {composed} ist unwirksam.")}
 
 
 def test_a_name_that_is_no_utf_8_is_shown_as_cp1252(tmp_path: Path) -> None:
