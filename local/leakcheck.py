@@ -292,7 +292,7 @@ class _Check:
         return _Asked(route, f"{method} {place} {body if body is not None else dict(query or {})}", reply)
 
     def _compare_with_absent(self, persona: str, token: str) -> None:
-        """What is denied must look like what is not there: the same status, the same body, about the same time."""
+        """Compare what is denied with what is not there: the same status, the same body, about the same time."""
         absent = str(uuid4())
         for one in self._ids:
             place = f"/documents/{one}"
