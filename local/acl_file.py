@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import getpass
 from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
@@ -10,27 +11,18 @@ from typing import Any
 import sqlalchemy as sa
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from shared.access.mirror import MirrorOutcome, UnreadableAcl, replace_memberships, replace_object_acl
-from shared.db.tables.sources import source_objects
+from shared.access.caller import Caller
+from shared.access.snapshots import AclEntry, GroupMembers, ObjectAcl
+from shared.access.sync import AccessSync, Reported
 from shared.errors import InvalidRequestError
 from shared.runtime.events import parse_json
-from shared.text.normalise import stored
-from shared.types import Effect, SourceId, SourceObjectId
+from shared.types import SourceId
 
 
-class _Model(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class AclEntry(_Model):
-    """One principal as the source writes it, and its effect there."""
-
-    principal: str
-    effect: Effect = Effect.ALLOW
-
-
-class AclFile(_Model):
+class AclFile(BaseModel):
     """Objects by path with their whole ACL (null: could not be read), and groups with all their members, if given."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
 
     objects: Mapping[str, tuple[AclEntry, ...] | None] = {}
     memberships: Mapping[str, tuple[str, ...]] | None = None
@@ -58,57 +50,11 @@ def apply(engine: sa.Engine, source_id: SourceId, snapshot: AclFile, *, as_of: d
     Raises `InvalidRequestError` naming a path that is not at the source, is given in two Unicode forms, or lies in
     another file: a path that means something else than was thought must not leave a file open.
     """
-    with engine.begin() as connection:
-        by_path = _objects(connection, source_id)
-        wanted = _by_stored_path(snapshot.objects)
-        unknown = sorted(set(wanted) - set(by_path))
-        if unknown:
-            raise InvalidRequestError(
-                f"the source has no object at {unknown[0]!r} (a file in another file has that one's ACL)", field="acl"
-            )
-        outcomes = [
-            replace_object_acl(connection, object_id, _entries(entries), as_of=as_of)
-            for path, entries in sorted(wanted.items())
-            for object_id in by_path[path]
-        ]
-        if snapshot.memberships is not None:
-            edges = [(group, member) for group, members in snapshot.memberships.items() for member in members]
-            outcomes.append(replace_memberships(connection, source_id, edges, as_of=as_of))
-    return _counts(outcomes)
-
-
-def _by_stored_path(
-    objects: Mapping[str, tuple[AclEntry, ...] | None],
-) -> dict[str, tuple[AclEntry, ...] | None]:
-    wanted: dict[str, tuple[AclEntry, ...] | None] = {}
-    for path, entries in objects.items():
-        if stored(path) in wanted:
-            raise InvalidRequestError(f"{path!r} is given twice, in two Unicode forms", field="acl")
-        wanted[stored(path)] = entries
-    return wanted
-
-
-def _objects(connection: sa.Connection, source_id: SourceId) -> dict[str, list[SourceObjectId]]:
-    """Return the objects at each path, without those in other objects: these always have the ACL of what holds them."""
-    columns = source_objects.c
-    rows = connection.execute(
-        sa.select(columns.path, columns.id)
-        .where(columns.source_id == source_id, columns.parent_id.is_(None))
-        .order_by(columns.id)
-    )
-    by_path: dict[str, list[SourceObjectId]] = {}
-    for row in rows:
-        by_path.setdefault(row.path, []).append(SourceObjectId(row.id))
-    return by_path
-
-
-def _entries(entries: tuple[AclEntry, ...] | None) -> list[tuple[str, Effect]] | UnreadableAcl:
-    if entries is None:
-        return UnreadableAcl("the source reports an ACL that could not be read")
-    return [(entry.principal, entry.effect) for entry in entries]
-
-
-def _counts(outcomes: list[MirrorOutcome]) -> dict[str, Any]:
-    changed = sum(outcome.changed for outcome in outcomes)
-    warnings = [warning for outcome in outcomes for warning in outcome.warnings]
-    return {"changed": changed, "unchanged": len(outcomes) - changed, "warnings": warnings}
+    try:
+        objects = [ObjectAcl(path=path, entries=entries) for path, entries in snapshot.objects.items()]
+        groups = [GroupMembers(group=name, members=members) for name, members in (snapshot.memberships or {}).items()]
+    except ValidationError as error:
+        raise InvalidRequestError(f"a path or a group has no usable name: {error}", field="acl") from error
+    reported = Reported(as_of, objects, None if snapshot.memberships is None else groups)
+    caller = Caller(f"local:{getpass.getuser()}", frozenset())
+    return AccessSync(engine).together(caller, source_id, reported)

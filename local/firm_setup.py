@@ -10,10 +10,11 @@ from uuid import UUID
 import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql as pg
 
-from local.acl_file import AclEntry, AclFile, apply
+from local.acl_file import AclFile, apply
 from local.people import Membership, register
 from local.samples.firm import Firm, Matter, Placement, Project, Source
 from shared.access.grants import set_project_grants
+from shared.access.snapshots import AclEntry
 from shared.db.tables.catalog import matter_parties, matters, parties, projects
 from shared.ingest.metadata.party_names import name_key
 from shared.ingest.report import IngestReport

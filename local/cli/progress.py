@@ -27,3 +27,15 @@ def ingest_progress(title: str, *, quiet: bool) -> Iterator[Callable[[IngestProg
             bar.update(task, completed=progress.done, total=progress.total, last=last)
 
         yield move
+
+
+@contextmanager
+def counting_progress(title: str, *, quiet: bool) -> Iterator[Callable[[int, int], None] | None]:
+    """Give a callback that moves a bar to so many of so many; None when `quiet`."""
+    if quiet:
+        yield None
+        return
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True)) as bar:
+        task = bar.add_task(title, total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)

@@ -7,7 +7,8 @@ with a warning; it never leaves the previous one in force.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
@@ -19,13 +20,14 @@ from shared.access.grants import Grant
 from shared.access.inheritance import inherit_acl
 from shared.access.principals import normalise, qualify
 from shared.db.tables.access import source_group_members, source_object_grants
-from shared.db.tables.base import TextArray
+from shared.db.tables.base import TextArray, Uuid
 from shared.db.tables.sources import source_objects, sources
 from shared.errors import NotVisibleError
 from shared.types import AclState, Effect, Principal, SourceId, SourceObjectId
 
 MAX_ENTRIES: Final = 10_000
 _WARNINGS_SHOWN = 20
+_KEY: Final = ("source_object_id", "principal", "effect")
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,34 +58,52 @@ def replace_object_acl(
 
     Raises `NotVisibleError` for an unknown object.
     """
-    columns = source_objects.c
+    return replace_object_acls(connection, {source_object_id: entries}, as_of=as_of)[source_object_id]
+
+
+def replace_object_acls(
+    connection: sa.Connection,
+    acls: Mapping[SourceObjectId, Collection[tuple[str, Effect]] | UnreadableAcl],
+    *,
+    as_of: datetime,
+) -> dict[SourceObjectId, MirrorOutcome]:
+    """Make these the objects' whole ACLs, in a number of statements that does not grow with theirs.
+
+    Raises `NotVisibleError` if one of them is unknown.
+    """
+    columns, ids = source_objects.c, _ids(acls)
     held = connection.execute(
-        sa.select(columns.source_id, columns.acl_state, columns.acl_warning)
-        .where(columns.id == source_object_id)
+        sa.select(columns.id, columns.source_id, columns.acl_state, columns.acl_warning)
+        .where(columns.id == sa.any_(ids))
+        .order_by(columns.id)
         .with_for_update()
-    ).first()
-    if held is None:
+    ).all()
+    if len(held) < len(acls):
         raise NotVisibleError
-    wanted, notes = _read_acl(SourceId(held.source_id), entries)
-    grants = source_object_grants.c
-    rows = connection.execute(
-        sa.select(grants.principal, grants.effect).where(grants.source_object_id == source_object_id)
-    )
-    present = {Grant(Principal(row.principal), Effect(row.effect)) for row in rows}
-    added, removed = sorted(wanted - present), sorted(present - wanted)
-    warning = "; ".join(notes) or None
-    same_state = held.acl_state == AclState.KNOWN and held.acl_warning == warning
-    if same_state and not added and not removed:
-        return MirrorOutcome(0, 0, changed=False, warnings=notes)
-    # The state first: grants on an object whose ACL is unknown are refused.
-    connection.execute(
-        sa.update(source_objects)
-        .where(columns.id == source_object_id)
-        .values(acl_state=AclState.KNOWN, acl_as_of=as_of, acl_warning=warning)
-    )
-    _write(connection, source_object_id, added, removed)
-    inherit_acl(connection, source_object_id)
-    return MirrorOutcome(len(added), len(removed), changed=True, warnings=notes)
+    present = _present(connection, ids)
+    outcomes: dict[SourceObjectId, MirrorOutcome] = {}
+    warnings: dict[SourceObjectId, str] = {}
+    added: list[tuple[SourceObjectId, Grant]] = []
+    removed: list[tuple[SourceObjectId, Grant]] = []
+    for row in held:
+        object_id = SourceObjectId(row.id)
+        wanted, notes = _read_acl(SourceId(row.source_id), acls[object_id])
+        new, gone = sorted(wanted - present[object_id]), sorted(present[object_id] - wanted)
+        warning = "; ".join(notes)
+        same_state = row.acl_state == AclState.KNOWN and (row.acl_warning or "") == warning
+        changed = bool(new or gone or not same_state)
+        outcomes[object_id] = MirrorOutcome(len(new), len(gone), changed=changed, warnings=notes)
+        if changed:
+            warnings[object_id] = warning
+            added += [(object_id, grant) for grant in new]
+            removed += [(object_id, grant) for grant in gone]
+    if warnings:
+        # The state first: grants on an object whose ACL is unknown are refused.
+        connection.execute(_known_update(warnings, as_of))
+        _write(connection, added, removed)
+        for object_id in _holding_others(connection, warnings):
+            inherit_acl(connection, object_id)
+    return outcomes
 
 
 def replace_memberships(
@@ -148,25 +168,58 @@ def _shown(notes: list[str]) -> tuple[str, ...]:
     return tuple(notes[:_WARNINGS_SHOWN]) + ((f"and {more} more",) if more > 0 else ())
 
 
+def _present(connection: sa.Connection, ids: sa.BindParameter[Any]) -> dict[SourceObjectId, set[Grant]]:
+    grants = source_object_grants.c
+    present: dict[SourceObjectId, set[Grant]] = defaultdict(set)
+    rows = connection.execute(
+        sa.select(grants.source_object_id, grants.principal, grants.effect).where(
+            grants.source_object_id == sa.any_(ids)
+        )
+    )
+    for row in rows:
+        present[SourceObjectId(row.source_object_id)].add(Grant(Principal(row.principal), Effect(row.effect)))
+    return present
+
+
+def _known_update(warnings: Mapping[SourceObjectId, str], as_of: datetime) -> sa.Update:
+    """Return the statement that makes these ACLs known, each with its warning ("" is none)."""
+    listed = sa.func.unnest(_ids(warnings), _texts(warnings.values()))
+    known = listed.table_valued(sa.column("id", Uuid), "warning").render_derived().alias("known")
+    return (
+        sa.update(source_objects)
+        .where(source_objects.c.id == known.c.id)
+        .values(acl_state=AclState.KNOWN, acl_as_of=as_of, acl_warning=sa.func.nullif(known.c.warning, ""))
+    )
+
+
+def _holding_others(connection: sa.Connection, ids: Iterable[SourceObjectId]) -> list[SourceObjectId]:
+    """Return those of the objects that other objects were taken out of."""
+    parent_id = source_objects.c.parent_id
+    rows = connection.execute(sa.select(parent_id).where(parent_id == sa.any_(_ids(ids))).distinct())
+    return sorted(SourceObjectId(row.parent_id) for row in rows)
+
+
 def _write(
-    connection: sa.Connection, source_object_id: SourceObjectId, added: list[Grant], removed: list[Grant]
+    connection: sa.Connection,
+    added: Sequence[tuple[SourceObjectId, Grant]],
+    removed: Sequence[tuple[SourceObjectId, Grant]],
 ) -> None:
     table = source_object_grants
     if removed:
-        wanted = sa.func.unnest(_texts(g.principal for g in removed), _texts(g.effect for g in removed))
-        gone = wanted.table_valued("principal", "effect").render_derived().alias("gone")
-        connection.execute(
-            sa.delete(table).where(
-                table.c.source_object_id == source_object_id,
-                table.c.principal == gone.c.principal,
-                table.c.effect == gone.c.effect,
-            )
-        )
+        gone = _listed(removed, "gone")
+        connection.execute(sa.delete(table).where(*(table.c[name] == gone.c[name] for name in _KEY)))
     if added:
-        wanted = sa.func.unnest(_texts(g.principal for g in added), _texts(g.effect for g in added))
-        new = wanted.table_valued("principal", "effect").render_derived().alias("new")
-        rows = sa.select(sa.literal(source_object_id), new.c.principal, new.c.effect)
-        connection.execute(sa.insert(table).from_select(["source_object_id", "principal", "effect"], rows))
+        new = _listed(added, "new")
+        connection.execute(sa.insert(table).from_select(_KEY, sa.select(*(new.c[name] for name in _KEY))))
+
+
+def _listed(grants: Sequence[tuple[SourceObjectId, Grant]], name: str) -> sa.TableValuedAlias:
+    listed = sa.func.unnest(
+        _ids(object_id for object_id, _ in grants),
+        _texts(grant.principal for _, grant in grants),
+        _texts(grant.effect for _, grant in grants),
+    )
+    return listed.table_valued(sa.column(_KEY[0], Uuid), *_KEY[1:]).render_derived().alias(name)
 
 
 def _membership_change(source_id: SourceId, wanted: list[tuple[Principal, Principal]]) -> sa.Select[int, int]:
@@ -204,3 +257,7 @@ def _membership_change(source_id: SourceId, wanted: list[tuple[Principal, Princi
 def _texts(values: Iterable[str]) -> sa.BindParameter[Any]:
     listed: Any = [str(value) for value in values]
     return sa.bindparam(None, listed, type_=TextArray)
+
+
+def _ids(values: Iterable[SourceObjectId]) -> sa.BindParameter[Any]:
+    return sa.bindparam(None, list(values), type_=pg.ARRAY(Uuid))

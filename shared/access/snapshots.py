@@ -5,6 +5,7 @@ A message that does not say that it is whole, or names something twice, is refus
 
 from __future__ import annotations
 
+from enum import StrEnum
 from functools import cache
 from typing import Annotated, Any, Final, Literal, Self
 
@@ -83,7 +84,24 @@ class MembershipSnapshot(_Message):
         return self
 
 
+class FileKind(StrEnum):
+    """What the lines of a file are."""
+
+    ACL = "acl"
+    MEMBERSHIPS = "memberships"
+
+
+class FileHeader(_Message):
+    """The first line of a file of any size: what follows, as of when, and how many lines. See `snapshot_files`."""
+
+    kind: FileKind
+    as_of: AwareDatetime
+    complete: Literal[True]
+    count: int = Field(ge=0)
+
+
 @cache
 def schemas() -> dict[str, dict[str, Any]]:
-    """Return the published JSON schemas by name."""
-    return {model.__name__: model.model_json_schema() for model in (AclSnapshot, MembershipSnapshot, ObjectAcl)}
+    """Return the published JSON schemas by name: of the two messages, and of the lines of a file."""
+    published = (AclSnapshot, MembershipSnapshot, FileHeader, ObjectAcl, GroupMembers)
+    return {model.__name__: model.model_json_schema() for model in published}

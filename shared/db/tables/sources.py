@@ -16,6 +16,10 @@ sources = sa.Table(
     # Project and matters by path prefix, include and exclude rules: shared.sources.config.
     sa.Column("config", Json, nullable=False, server_default="{}"),
     sa.Column("memberships_as_of", Moment),
+    # No object's ACL is older than this: set by a file of ACLs that named them all.
+    sa.Column("acls_as_of", Moment),
+    # Of the newest file of ACLs that was begun: nothing older is taken any more.
+    sa.Column("acls_begun_as_of", Moment),
     created_at(),
     one_of("kind", SourceKind),
 )
