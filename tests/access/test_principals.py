@@ -21,6 +21,7 @@ ADMINS = load_settings({"KI_IDENTITY__ADMIN_GROUPS": '["KI-Admins"]'}).identity
     [
         (" User:Anna@Kanzlei.example\t", "user:anna@kanzlei.example"),
         ("user: \u00a0Anna@Kanzlei.example", "user:anna@kanzlei.example"),
+        ("user:Vorname.Nachname@Kanzlei.DE", "user:vorname.nachname@kanzlei.de"),
         ("group:\tteam nord ", "group:team nord"),
         ("group:Bu\u0308ro", "group:b\u00fcro"),
         ("group:STRASSE", "group:strasse"),

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import threading
 import time
 import tracemalloc
 import unicodedata
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -496,6 +498,23 @@ def test_two_folders_whose_names_differ_in_form_only_are_shown_as_one(tmp_path: 
     assert scanned(folder) == ["Bücher/x.txt", "Bücher/y.txt"]
     with folder.open("Bücher/y.txt") as file:
         assert unicodedata.normalize("NFC", file.read().decode()) == "Bücher/y.txt"
+
+
+def test_two_sessions_register_the_same_objects_in_opposite_orders(world: World) -> None:
+    with world.engine.begin() as connection:
+        source_id = objects.ensure_source(connection, "ablage", CONFIG)
+    start = threading.Barrier(4, timeout=60)
+
+    def register(turn: int) -> int:
+        found = [FoundObject(f"a/{n:04}.txt", f"a/{n:04}.txt", f"{n:04}.txt", turn) for n in range(700)]
+        start.wait()
+        # Each turn has another size, so that each has to write every row.
+        with world.engine.begin() as connection:
+            return len(objects.register(connection, source_id, found if turn % 2 else found[::-1]))
+
+    with ThreadPoolExecutor(4) as pool:
+        assert [done for _ in range(3) for done in pool.map(register, range(4))] == [700] * 12
+    assert world.scalar(sa.select(sa.func.count()).select_from(source_objects)) == 700
 
 
 def test_a_listing_is_registered_in_flat_memory(world: World) -> None:
