@@ -29,6 +29,10 @@ def _schema(name: str) -> dict[str, Any]:
 
 
 _VERSION_STATUS: Final = {"type": "string", "enum": ["draft", "final", "executed", "unknown"]}
+_EFFECT: Final = {"type": "string", "enum": ["allow", "deny"]}
+_MODE: Final = {"type": "string", "enum": ["sufficient", "intersect"]}
+_MOMENT: Final = {"type": "string", "format": "date-time"}
+_BY_WHOM: Final = {"granted_by": _or_null(_STRING), "reason": _or_null(_STRING), "granted_at": _or_null(_MOMENT)}
 _IDS: Final = _object({"total": _INTEGER, "ids": _list(_UUID)})
 
 ANSWERS: Final[dict[str, dict[str, Any]]] = {
@@ -152,6 +156,90 @@ ANSWERS: Final[dict[str, dict[str, Any]]] = {
             "versions": _object({"total": _INTEGER}),
             "projects": _IDS,
             "documents": _IDS,
+            "page": _schema("Page"),
+        }
+    ),
+    "Grants": _object(
+        {
+            "grants": _list(
+                _object({"principal": _STRING, "effect": _EFFECT, **_BY_WHOM}),
+            ),
+            "tag": _STRING,
+        }
+    ),
+    "GrantChange": _object(
+        {
+            "changed": _BOOLEAN,
+            "added": _list(_object({"principal": _STRING, "effect": _EFFECT})),
+            "removed": _list(_object({"principal": _STRING, "effect": _EFFECT})),
+            "dry_run": _BOOLEAN,
+        }
+    ),
+    "Aliases": _object(
+        {"aliases": _list(_object({"principal": _STRING, "alias": _STRING, **_BY_WHOM})), "page": _schema("Page")}
+    ),
+    "AliasChange": _object(
+        {"changed": _BOOLEAN, "added": _list(_STRING), "removed": _list(_STRING), "dry_run": _BOOLEAN}
+    ),
+    # One condition of the rule: whether it holds, and by which rows.
+    "Condition": _object({"holds": _BOOLEAN, "rows": _list(_schema("DecidingRow"))}),
+    "DecidingRow": _object(
+        {
+            "place": {"type": "string", "enum": ["project", "document", "source", "delegated"]},
+            "target_id": _or_null(_UUID),
+            "name": _STRING,
+            "effect": _EFFECT,
+            "principal": _or_null(_STRING),
+            # From a principal of one's own, step by step, by aliases and memberships.
+            "chain": _or_null(_list(_object({"principal": _STRING, "via": _STRING}))),
+            **_BY_WHOM,
+            "source": _or_null(_STRING),
+            "rights_as_of": _or_null(_MOMENT),
+        }
+    ),
+    "Explanation": _object(
+        {
+            "document_id": _UUID,
+            "mode": _MODE,
+            "principals": _list(_STRING),
+            "expanded": _list(_STRING),
+            "administrator": _BOOLEAN,
+            "visible": _BOOLEAN,
+            "versions": _list(
+                _object(
+                    {
+                        "version_id": _UUID,
+                        "visible": _BOOLEAN,
+                        "line": _STRING,
+                        "reasons": _list(_STRING),
+                        "rule": _object(
+                            {
+                                "allowed": _schema("Condition"),
+                                "open_at_a_source": _schema("Condition"),
+                                "not_denied": _schema("Condition"),
+                            }
+                        ),
+                        "observations": _list(_ANYTHING),
+                    }
+                )
+            ),
+        }
+    ),
+    "Beholders": _object(
+        {
+            "document_id": _UUID,
+            "mode": _MODE,
+            "principals": _list(
+                _object(
+                    {
+                        "principal": _STRING,
+                        "members": _INTEGER,
+                        "visible": _BOOLEAN,
+                        "line": _STRING,
+                        "versions": _list(_object({"version_id": _UUID, "visible": _BOOLEAN, "line": _STRING})),
+                    }
+                )
+            ),
             "page": _schema("Page"),
         }
     ),

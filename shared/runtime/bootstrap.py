@@ -19,7 +19,9 @@ from shared.settings import Settings, load_settings
 if TYPE_CHECKING:
     import sqlalchemy as sa
 
+    from shared.access.administration import AccessAdministration
     from shared.access.audit import AuditHasher
+    from shared.access.inquiries import AccessInquiries
     from shared.access.service import AccessService
     from shared.access.sync import AccessSync
     from shared.catalog.documents import DocumentCatalog
@@ -157,6 +159,16 @@ class Services:
     def access_sync(self) -> AccessSync:
         """What applies the rights that sources report."""
         return self._once("access_sync", lambda: _access_sync(self))
+
+    @property
+    def access_administration(self) -> AccessAdministration:
+        """Grants and aliases, for administrators."""
+        return self._once("access_administration", lambda: _access_administration(self))
+
+    @property
+    def access_inquiries(self) -> AccessInquiries:
+        """Why somebody sees a document or not, and who does, for administrators."""
+        return self._once("access_inquiries", lambda: _access_inquiries(self))
 
     @property
     def scope_previews(self) -> ScopePreviews:
@@ -398,6 +410,18 @@ def _access_sync(parts: Services) -> AccessSync:
     from shared.access.sync import AccessSync  # noqa: PLC0415
 
     return AccessSync(parts.engine)
+
+
+def _access_administration(parts: Services) -> AccessAdministration:
+    from shared.access.administration import AccessAdministration  # noqa: PLC0415
+
+    return AccessAdministration(parts.engine)
+
+
+def _access_inquiries(parts: Services) -> AccessInquiries:
+    from shared.access.inquiries import AccessInquiries  # noqa: PLC0415
+
+    return AccessInquiries(parts.engine, parts.settings.security, parts.settings.identity)
 
 
 def _hasher(settings: Settings) -> AuditHasher:

@@ -62,6 +62,19 @@ def needs_role(role: Principal, endpoint: Callable[[SignedIn], object]) -> Calla
     return guarded
 
 
+def needs_administrator(endpoint: Callable[[SignedIn], object]) -> Callable[[SignedIn], object]:
+    """Return the endpoint for administrators, by token, alias or membership; for all others there is no such route.
+
+    Looked at before anything of the request is read: a wrong body must not show that there is something to be wrong.
+    """
+
+    def guarded(request: SignedIn) -> object:
+        request.services.access_administration.admit(request.caller)
+        return endpoint(request)
+
+    return guarded
+
+
 _warm = False
 
 

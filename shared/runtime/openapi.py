@@ -12,6 +12,15 @@ from typing import Any, Final
 from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
+from shared.access.requests import (
+    AliasList,
+    AliasRead,
+    AliasRemoval,
+    ExplainRequest,
+    GrantList,
+    GrantRemoval,
+    WhoRequest,
+)
 from shared.access.snapshots import AclSnapshot, MembershipSnapshot
 from shared.catalog.requests import DocumentRead, DownloadRead, ScopeRead
 from shared.runtime.answer_schemas import ANSWERS
@@ -25,6 +34,7 @@ _PARAMETER: Final = re.compile(r"\{(\w+)\}")
 
 _SIGNED_IN_PROBLEMS = (HTTPStatus.BAD_REQUEST, HTTPStatus.UNAUTHORIZED, HTTPStatus.SERVICE_UNAVAILABLE)
 _OF_A_DOCUMENT = (*_SIGNED_IN_PROBLEMS, HTTPStatus.NOT_FOUND)
+_OF_A_DOCUMENT_WITH_BODY = (*_OF_A_DOCUMENT, HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
 _OF_A_SOURCE = (*_OF_A_DOCUMENT, HTTPStatus.CONFLICT, HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
 
 
@@ -74,6 +84,81 @@ OPERATIONS: Final[Mapping[str, Operation]] = {
     ),
     "GET /access/scope": Operation(
         "readScope", "See what one searches in: fingerprint, counts and ids.", "Scope", query=ScopeRead
+    ),
+    "POST /access/explain": Operation(
+        "explainAccess",
+        "Learn why somebody sees a document or not, version by version. For administrators.",
+        "Explanation",
+        body=ExplainRequest,
+        problems=_OF_A_DOCUMENT_WITH_BODY,
+    ),
+    "POST /access/who": Operation(
+        "whoSees",
+        "Learn who sees a document, and who is kept out. For administrators.",
+        "Beholders",
+        body=WhoRequest,
+        problems=_OF_A_DOCUMENT_WITH_BODY,
+    ),
+    "GET /projects/{project_id}/grants": Operation(
+        "listProjectGrants",
+        "List a project's grants with who, when and why. For administrators.",
+        "Grants",
+        problems=_OF_A_DOCUMENT,
+    ),
+    "PUT /projects/{project_id}/grants": Operation(
+        "replaceProjectGrants",
+        "Make this the whole list of a project's grants, or see what that would change. For administrators.",
+        "GrantChange",
+        body=GrantList,
+        problems=_OF_A_SOURCE,
+    ),
+    "DELETE /projects/{project_id}/grants": Operation(
+        "removeProjectGrant",
+        "Take one grant off a project. For administrators.",
+        "GrantChange",
+        body=GrantRemoval,
+        problems=_OF_A_DOCUMENT_WITH_BODY,
+    ),
+    "GET /documents/{document_id}/grants": Operation(
+        "listDocumentGrants",
+        "List a document's grants with who, when and why. For administrators.",
+        "Grants",
+        problems=_OF_A_DOCUMENT,
+    ),
+    "PUT /documents/{document_id}/grants": Operation(
+        "replaceDocumentGrants",
+        "Make this the whole list of a document's grants, or see what that would change. For administrators.",
+        "GrantChange",
+        body=GrantList,
+        problems=_OF_A_SOURCE,
+    ),
+    "DELETE /documents/{document_id}/grants": Operation(
+        "removeDocumentGrant",
+        "Take one grant off a document. For administrators.",
+        "GrantChange",
+        body=GrantRemoval,
+        problems=_OF_A_DOCUMENT_WITH_BODY,
+    ),
+    "GET /aliases": Operation(
+        "listAliases",
+        "List aliases with who, when and why. For administrators.",
+        "Aliases",
+        query=AliasRead,
+        problems=_OF_A_DOCUMENT,
+    ),
+    "PUT /aliases": Operation(
+        "replaceAliases",
+        "Make these all aliases of a principal, or see what that would change. For administrators.",
+        "AliasChange",
+        body=AliasList,
+        problems=_OF_A_DOCUMENT_WITH_BODY,
+    ),
+    "DELETE /aliases": Operation(
+        "removeAlias",
+        "Let two principals no longer stand for each other. For administrators.",
+        "AliasChange",
+        body=AliasRemoval,
+        problems=_OF_A_DOCUMENT_WITH_BODY,
     ),
     "PUT /sources/{source_id}/acl": Operation(
         "replaceAcls",

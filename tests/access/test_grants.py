@@ -56,10 +56,10 @@ def test_a_repeated_grant_changes_nothing_and_the_first_reason_stays(connection:
 def test_allow_and_deny_for_one_principal_stand_beside_each_other(connection: sa.Connection, world: World) -> None:
     add_document_grant(connection, DOCUMENT, "group:old", DENY, by="user:chef", reason="wall")
     assert sees(connection, world, "group:old") == set()
-    assert remove_document_grant(connection, DOCUMENT, "group:old", ALLOW).changed is False
-    assert remove_document_grant(connection, DOCUMENT, "group:old", DENY).changed
+    assert remove_document_grant(connection, DOCUMENT, "group:old", ALLOW, by="x", reason="y").changed is False
+    assert remove_document_grant(connection, DOCUMENT, "group:old", DENY, by="x", reason="y").changed
     assert sees(connection, world, "group:old") == {"d"}
-    assert remove_project_grant(connection, PROJECT, "group:old", ALLOW).changed
+    assert remove_project_grant(connection, PROJECT, "group:old", ALLOW, by="x", reason="y").changed
     assert sees(connection, world, "group:old") == set()
     assert set_document_grants(connection, DOCUMENT, [("user:anna", ALLOW)], by="x", reason="y").changed
     assert sees(connection, world, "user:anna") == {"d"}
@@ -79,5 +79,5 @@ def test_an_alias_to_itself_is_refused_and_one_is_removed_either_way_round(conne
         add_alias(connection, "user:Anna ", "user:anna", by="x", reason="y")
     assert add_alias(connection, "user:anna", "user:a.m", by="x", reason="y")
     assert not add_alias(connection, "user:anna", "user:a.m", by="x", reason="y")
-    assert remove_alias(connection, "user:a.m", "user:anna")
+    assert remove_alias(connection, "user:a.m", "user:anna", by="x", reason="y")
     assert connection.execute(sa.select(principal_aliases)).all() == []

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from typing import Any
+from uuid import UUID
 
+from shared.runtime.routes import ROUTES
 from tests.functions.api import Api, Reply
 from tests.functions.firm import WALLS, Firm
 
@@ -14,6 +16,8 @@ QUERIES = (
     "3 O 111/22",
     *(canary for wall in WALLS for canary in wall.canaries),
 )
+
+NOBODYS = UUID(int=1)
 
 Probe = Callable[[Api, Firm, str | None], Iterator[Reply]]
 
@@ -69,6 +73,59 @@ def memberships(api: Api, firm: Firm, token: str | None) -> Iterator[Reply]:
         yield api.send("PUT", f"/sources/{source}/memberships", token=token, body=body)
 
 
+def explained(api: Api, firm: Firm, token: str | None) -> Iterator[Reply]:
+    for document in firm.documents.values():
+        for who in ({"subject": "anna@kanzlei.example", "groups": ["nord-team"]}, {"principals": ["role:admin"]}):
+            yield api.post("/access/explain", token, {"document_id": str(document), **who})
+    yield api.post("/access/explain", token, {"document_id": str(NOBODYS), "subject": "anna@kanzlei.example"})
+
+
+def beheld(api: Api, firm: Firm, token: str | None) -> Iterator[Reply]:
+    for document in firm.documents.values():
+        yield api.post("/access/who", token, {"document_id": str(document), "limit": 3})
+    yield api.post("/access/who", token, {"document_id": str(NOBODYS)})
+
+
+def granted(kind: str) -> dict[str, Probe]:
+    """Reads, and changes that an administrator only tries."""
+
+    def places(firm: Firm) -> list[str]:
+        targets = firm.projects if kind == "project" else firm.documents
+        return [f"/{kind}s/{target}/grants" for target in (*targets.values(), NOBODYS)]
+
+    def listed(api: Api, firm: Firm, token: str | None) -> Iterator[Reply]:
+        for place in places(firm):
+            yield api.get(place, token)
+
+    def replaced(api: Api, firm: Firm, token: str | None) -> Iterator[Reply]:
+        for place in places(firm):
+            body = {"grants": [{"principal": "group:nobody"}], "dry_run": True}
+            yield api.send("PUT", place, token=token, body=body)
+
+    def removed(api: Api, firm: Firm, token: str | None) -> Iterator[Reply]:
+        for place in places(firm):
+            body = {"principal": "group:nord-team", "effect": "allow", "dry_run": True}
+            yield api.send("DELETE", place, token=token, body=body)
+
+    route = f"/{kind}s/{{{kind}_id}}/grants"
+    return {f"GET {route}": listed, f"PUT {route}": replaced, f"DELETE {route}": removed}
+
+
+def aliases(api: Api, firm: Firm, token: str | None) -> Iterator[Reply]:
+    yield api.get("/aliases", token)
+    yield api.get("/aliases", token, principal="user:paula@kanzlei.example", limit="1")
+
+
+def alias_lists(api: Api, firm: Firm, token: str | None) -> Iterator[Reply]:
+    body = {"principal": "user:dora@kanzlei.example", "aliases": ["role:admin"], "reason": "x", "dry_run": True}
+    yield api.send("PUT", "/aliases", token=token, body=body)
+
+
+def alias_removals(api: Api, firm: Firm, token: str | None) -> Iterator[Reply]:
+    body = {"principal": "user:dora@kanzlei.example", "alias": "role:admin", "reason": "x", "dry_run": True}
+    yield api.send("DELETE", "/aliases", token=token, body=body)
+
+
 def health(api: Api, firm: Firm, token: str | None) -> Iterator[Reply]:
     yield api.get("/health", token)
 
@@ -83,12 +140,21 @@ PROBES: dict[str, Probe] = {
     "GET /documents/{document_id}": read,
     "GET /documents/{document_id}/download": download,
     "GET /access/scope": scope,
+    "POST /access/explain": explained,
+    "POST /access/who": beheld,
+    **granted("project"),
+    **granted("document"),
+    "GET /aliases": aliases,
+    "PUT /aliases": alias_lists,
+    "DELETE /aliases": alias_removals,
     "PUT /sources/{source_id}/acl": acls,
     "PUT /sources/{source_id}/memberships": memberships,
     "GET /health": health,
     "GET /openapi.json": openapi,
 }
 PUBLIC = frozenset({"GET /health", "GET /openapi.json"})
+ADMINISTRATION = frozenset(route.key for route in ROUTES if route.function in {"access_explain", "access_admin"})
+SYNCHRONISATION = frozenset(route.key for route in ROUTES if route.function == "access_sync")
 
 
 def _filtered(firm: Firm) -> Iterator[dict[str, Any]]:

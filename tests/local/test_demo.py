@@ -13,10 +13,11 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from local import stack
+from local import samples, stack
 from local.cli.main import main
 from local.paths import Layout
 
+SAMPLES = Path(samples.__file__).parent
 LEFT, RIGHT, OUTSIDER = "anna@kanzlei.example", "ben@kanzlei.example", "carla@kanzlei.example"
 
 
@@ -72,7 +73,7 @@ def test_search_filter_get_and_explain_agree(demo: dict[str, Any]) -> None:
     assert best in {result["document_id"] for result in listed["results"]}
     assert any(one["is_visible"] for one in answer("explain", best, "--as", LEFT))
     assert not any(one["is_visible"] for one in answer("explain", best, "--as", RIGHT, code=1))
-    sees = {row["email"]: row["visible"] for row in answer("who", best)}
+    sees = {row["email"]: row["visible"] for row in answer("who", best)["people"]}
     assert sees[LEFT]
     assert not sees[RIGHT]
     assert not sees[OUTSIDER]
@@ -103,6 +104,13 @@ def test_a_grant_opens_a_project_at_the_next_search_and_lifting_it_closes_it(dem
     assert answer(*query)["results"]
     answer("grant", "helix", "user:eva@kanzlei.example", "--lift", "--reason", "leaves the team")
     answer(*query, code=1)
+
+
+def test_nothing_leaves_from_behind_the_firms_walls(demo: dict[str, Any]) -> None:
+    assert demo
+    report = answer("leakcheck", str(SAMPLES / "leakcheck.json"))
+    assert report["is_clean"]
+    assert report["requests"] > 200
 
 
 def test_the_audit_trail_is_sealed_verified_and_exported(demo: dict[str, Any], tmp_path: Path) -> None:

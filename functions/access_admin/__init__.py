@@ -1,0 +1,1 @@
+"""GET, PUT and DELETE of grants and aliases."""

@@ -1,0 +1,1 @@
+"""POST /access/explain and POST /access/who."""
