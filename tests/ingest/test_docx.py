@@ -9,6 +9,7 @@ import sqlalchemy as sa
 
 from shared.db.tables.content import chunks
 from shared.ingest.convert.docx import convert
+from shared.ingest.metadata.read import read_facts
 from shared.text.converted import ConvertedText
 from tests.ingest.conftest import World
 from tests.ingest.test_hostile import docx
@@ -179,6 +180,21 @@ def test_a_relation_that_leads_nowhere_is_no_obstacle(target: str) -> None:
     )
     found = convert(document(p(run("Der Text.")), **{"word/_rels/document.xml.rels": rels.encode()}))
     assert found.text.text == "Der Text."
+
+
+def test_the_file_number_of_a_letterhead_becomes_a_fact() -> None:
+    rels = (
+        '<Relationships xmlns="http://schemas.openxmlformats.org/package/2006/relationships"><Relationship Id="r1"'
+        ' Type="http://schemas.openxmlformats.org/officeDocument/2006/relationships/header" Target="header1.xml"/>'
+        "</Relationships>"
+    )
+    head = f"<w:hdr {W}>{p(run('Kanzlei Beispiel, Kiel'))}{p(run('Unser Zeichen: 123/24 MU'))}</w:hdr>"
+    reference = "<w:sectPr><w:headerReference w:type='default' r:id='r1'/></w:sectPr>"
+    parts = {"word/_rels/document.xml.rels": rels.encode(), "word/header1.xml": head.encode()}
+    text = convert(document(p(run("Sehr geehrte Damen und Herren,")) + reference, **parts)).text
+    assert [page.locus for page in text.pages] == ["body", "header"]
+    facts = read_facts(text, name="Brief.docx", mime="x", max_identifier_chars=256)
+    assert [(one["kind"], one["canonical"]) for one in facts.identifiers] == [("reference", "123/24 MU")]
 
 
 def test_a_strict_document_is_read_as_any_other() -> None:
