@@ -17,7 +17,7 @@ from shared.ontology.tree import load_ontology
 from shared.providers.llm.factory import signature_of
 from shared.settings import Settings
 
-_FETCH, _METADATA, _MATTER, _RELATE, _DECISIONS, _INDEX = "1", "3", "1", "3", "1", "3"
+_FETCH, _METADATA, _MATTER, _RELATE, _DECISIONS, _INDEX = "1", "4", "1", "3", "1", "3"
 _STAGE_TIMEOUT_S = 60.0
 
 

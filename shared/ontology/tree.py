@@ -93,6 +93,10 @@ class Ontology(_Part):
         """Return the type itself and all above it, nearest first, so that one term finds a subtree."""
         return _closure(doc_type, self._doc_parents)
 
+    def has_doc_type(self, doc_type: str) -> bool:
+        """Tell whether the tree has this type."""
+        return doc_type in self._doc_parents
+
     def clause_subtree(self, clause_type: str) -> tuple[str, ...]:
         """Return the clause type and all below it, sorted. One that the tree does not know stands for itself."""
         below = (node for node in self._clause_parents if clause_type in _closure(node, self._clause_parents))

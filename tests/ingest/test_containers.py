@@ -12,7 +12,7 @@ import zipfile
 import pytest
 import sqlalchemy as sa
 
-from shared.db.tables.catalog import documents
+from shared.db.tables.catalog import document_versions, documents
 from shared.db.tables.ingest import quarantine
 from shared.db.tables.sources import source_objects
 from shared.errors import LimitExceededError, PermanentError, UnreadableFileError, UnsupportedFileError
@@ -245,6 +245,12 @@ def test_a_partly_encrypted_archive_is_partly_read(world: World) -> None:
         "a/akte.zip": Outcome.NEW,
         "a/akte.zip/unencrypted.txt": Outcome.NEW,
         "a/akte.zip/encrypted.txt": "EncryptedFileError",
+    }
+    notes = document_versions.c.facts["notes"]
+    said = world.rows(sa.select(document_versions.c.title, notes.label("notes")).order_by(document_versions.c.title))
+    assert {row.title: row.notes for row in said} == {
+        "akte": ["partially processed: 1 of 2 files in it could not be taken out"],
+        "unencrypted": [],
     }
 
 

@@ -178,10 +178,15 @@ def test_each_party_stands_where_its_evidence_says(text: str, named: list[tuple[
     assert all(text[one.char_start : one.char_end] == one.text for one in found)
 
 
-def test_the_fields_of_an_invoice_count_before_its_text() -> None:
+def test_the_fields_of_a_file_count_before_its_text() -> None:
     text = "Rechnung\nVerkäufer: Falsch GmbH\n"
-    meta = {"seller": "Nordlicht Energie Gesellschaft mit beschränkter Haftung", "buyer": "Südwind AG"}
-    assert _read(text, meta=meta) == [("seller", "Nordlicht Energie GmbH"), ("buyer", "Südwind AG")]
+    seller = {"role": "seller", "name": "Nordlicht Energie Gesellschaft mit beschränkter Haftung"}
+    assert _read(text, meta={"parties": [seller, {"role": "buyer", "name": "Südwind AG"}]}) == [
+        ("seller", "Nordlicht Energie GmbH"),
+        ("buyer", "Südwind AG"),
+    ]
+    people = [{"name": "Dr. Änne Möller", "as": "Klägerin, 101"}, {"name": "Nordwerk AG", "as": None}]
+    assert _read("", meta={"parties": people}) == [("claimant", "Dr. Änne Möller"), ("party", "Nordwerk AG")]
 
 
 def test_a_title_names_parties_only_when_the_text_does_not() -> None:

@@ -231,6 +231,10 @@ def test_the_file_numbers_of_a_court_message_are_one_and_each_is_kept_as_it_was_
     meta = converted("F87").text.meta
     assert {one["canonical"] for one in meta["identifiers"]} == {"12345BG1234567 987654321"}
     assert [one["raw"] for one in meta["identifiers"]] == ["12345BG1234567 987654321#", "12345BG1234567 987654321"]
+    assert {"kind": "file_number", "raw": "12345BG1234567 987654321#", "canonical": "12345BG1234567 987654321"} in (
+        facts := facts_of(converted, "F87").identifiers
+    )
+    assert "12345BG1234567" not in [one["canonical"] for one in facts]
     assert meta["courts"] == ["9D0000"]
     assert meta["files"] == ["Testdokumentname 01", "Testdokument 02"]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import random
 import time
+from dataclasses import replace
 
 import pytest
 
@@ -140,6 +141,33 @@ def test_an_invoices_number_type_and_day_become_facts() -> None:
     assert facts.doc_type == "finance.invoice"
     assert facts.doc_date.day.isoformat() == "2024-05-06"
     assert "4711/24" in [one["canonical"] for one in facts.identifiers if one["kind"] == "invoice"]
+
+
+def test_a_number_with_a_space_is_whole_in_the_facts_and_no_piece_of_it_is_a_number() -> None:
+    invoice = facts_of(CII)
+    assert {"kind": "invoice", "raw": "RE 2024/0815-A", "canonical": "RE 2024/0815-A"} in invoice.identifiers
+    assert not [one for one in invoice.identifiers if one["canonical"] in {"RE", "2024/0815-A", "0815-A"}]
+    assert [(one.role, one.name) for one in invoice.parties] == [
+        ("seller", "Prüfbüro Süd GmbH"),
+        ("buyer", "Nordwerk AG"),
+    ]
+    message = facts_of(MESSAGE.replace("2 O 34/24", "2 O 34.24"))
+    # As it is written, in the form of all spellings.
+    assert message.identifiers == ({"kind": "file_number", "raw": "2 O 34.24", "canonical": "2 O 34/24"},)
+    assert [(one.role, one.name) for one in message.parties] == [
+        ("claimant", "Dr. Änne Möller"),
+        ("party", "Nordwerk AG"),
+    ]
+
+
+def test_the_type_of_a_file_with_fields_is_the_one_they_tell_whatever_it_is_called() -> None:
+    text = convert(CII.encode()).text
+    named = read_facts(text, name="Mietvertrag.xml", mime="application/xml", max_identifier_chars=256)
+    assert named.doc_type == "finance.invoice"
+    unknown = replace(text, meta={**text.meta, "doc_type": "nothing.known"})
+    assert read_facts(unknown, name="x.xml", mime="application/xml", max_identifier_chars=256).doc_type == (
+        "finance.invoice"
+    ), "the first line says so"
 
 
 def test_the_invoice_in_a_real_pdf_is_read_from_its_xml(converter: ConversionProcess) -> None:

@@ -1,8 +1,8 @@
 """Who a document is between, with their roles: only where it says so at a place that is made for it.
 
 These are a contract's opening ("zwischen der X GmbH ... - nachfolgend "Verkäufer" genannt -"), the list of parties of a
-pleading or judgment, labelled lines ("Landlord: X Ltd"), a title "X ./. Y", and the fields of an invoice. A name
-anywhere else is no party, and the sender of a mail is none. Better none than a wrong one.
+pleading or judgment, labelled lines ("Landlord: X Ltd"), a title "X ./. Y", and the fields of a file that has some. A
+name anywhere else is no party, and the sender of a mail is none. Better none than a wrong one.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 
 from shared.ingest.facts import FoundParty
 from shared.ingest.metadata.party_names import Name, company_in, company_name, name_at, name_key
-from shared.ingest.metadata.roles import BUYER, CLAIMANT, DEFENDANT, LITIGANT, PARTY, ROLE, SELLER, role_of
+from shared.ingest.metadata.roles import CLAIMANT, DEFENDANT, LITIGANT, PARTY, ROLE, role_of
 from shared.text.converted import ConvertedText
 from shared.text.normalise import stored
 
@@ -83,7 +83,6 @@ _DOCUMENT = re.compile(
     r"|beschluss|stellungnahme|protokoll|akte|sache|verfahren|termin|frist|entwurf|vergleich|mandat|letter|brief|claim|defen[cs]e"
     r"|order|judgment|memo|note|re|wg|betreff)\b"
 )
-_INVOICE_FIELDS = {"seller": SELLER, "buyer": BUYER}
 
 
 def parties_of(text: ConvertedText, *, title: str | None) -> tuple[FoundParty, ...]:
@@ -109,10 +108,14 @@ def named_in(title: str) -> tuple[FoundParty, ...]:
 
 
 def _from_fields(meta: Mapping[str, Any]) -> Iterator[FoundParty]:
-    """Yield the sides of an invoice from the fields that the file itself has for them."""
-    for field, role in _INVOICE_FIELDS.items():
-        value = meta.get(field)
-        name = stored(value).strip() if isinstance(value, str) else ""
+    """Yield the sides of an invoice and those who take part in a court's message, from the file's own fields for them.
+
+    `role` is one of ours; `as` is what the file calls it, in words and codes: "Klägerin, 101".
+    """
+    for field in meta.get("parties") or ():
+        name = stored(field["name"]).strip()
+        called = (field.get("as") or "").split(",")
+        role = field.get("role") or next((known for word in called if (known := role_of(word))), PARTY)
         if name:
             yield FoundParty(role, company_name(name), name_key(name), name, None, None)
 

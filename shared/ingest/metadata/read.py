@@ -8,6 +8,7 @@ from dataclasses import replace
 from shared.ingest import identifiers
 from shared.ingest.facts import DocDate, Facts, Reading
 from shared.ingest.metadata.dates import document_date, mail_date, named_date
+from shared.ingest.metadata.declared import all_identifiers, declared_doc_type
 from shared.ingest.metadata.languages import language_of
 from shared.ingest.metadata.names import NameFacts, read_name, stem_key
 from shared.ingest.metadata.parties import named_in, parties_of
@@ -42,15 +43,19 @@ def read_facts(
 
 def read_both(text: ConvertedText, *, name: str, mime: str, max_identifier_chars: int, ontology: Ontology) -> Reading:
     """Return what the content says alone, and what it says with the name of the file."""
-    found, dropped = identifiers.within(identifiers.extract(text.text), max_chars=max_identifier_chars)
+    found, dropped = identifiers.within(all_identifiers(text), max_chars=max_identifier_chars)
     kept, notes = found[:_MAX_IDENTIFIERS], []
     if dropped:
         notes.append(f"{dropped} identifiers of more than {max_identifier_chars} bytes were left out")
     if len(found) > len(kept):
         notes.append(f"{len(found) - len(kept)} of {len(found)} identifiers were left out")
+    if refused := text.meta.get("members_refused"):
+        notes.append(f"partially processed: {refused} of {text.meta.get('members')} files in it could not be taken out")
     own_title, own_date = _own_title(text), _own_date(text, mime=mime)
     title = own_title or _line_title(text)
-    doc_type = ontology.doc_type_of(mime=mime, names=(title, *_first_lines(text.text)))
+    doc_type = declared_doc_type(text, ontology) or ontology.doc_type_of(
+        mime=mime, names=(title, *_first_lines(text.text))
+    )
     # A mail is sent as it is; marks in it are about something else.
     status, evidence = (VersionStatus.UNKNOWN, ()) if mime in _MAILS else text_status(text.text, text.meta)
     content = Facts(
@@ -76,7 +81,9 @@ def _with_name(
 ) -> Facts:
     about = read_name(name)
     title = own_title or stored(about.stem)[:_MAX_TITLE_CHARS] or _NO_TITLE
-    doc_type = ontology.doc_type_of(mime=mime, names=(title, about.stem, *_first_lines(text.text)))
+    doc_type = declared_doc_type(text, ontology) or ontology.doc_type_of(
+        mime=mime, names=(title, about.stem, *_first_lines(text.text))
+    )
     status, evidence = _named_status(content, about)
     when = content.doc_date
     return replace(
