@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
-from shared.access.mapping.entries import AclEntry, Entries, LinkRule, allow, noted, unknown
-from shared.access.snapshots import GroupMembers
+from shared.access.mapping.entries import Entries, LinkRule, allow, noted, unknown
+from shared.access.snapshots import AclEntry, GroupMembers
 
 _SYSTEM: Final = "google_drive"
 _ROLES: Final = frozenset({"owner", "organizer", "fileOrganizer", "writer", "commenter", "reader"})
@@ -63,25 +63,31 @@ def groups(house: House, listed: Mapping[str, Iterable[Mapping[str, Any]]]) -> l
 
 
 def _entries(house: House, permission: Mapping[str, Any]) -> list[AclEntry]:
+    nothing = _nothing(house, permission)
+    if nothing is not None:
+        return [nothing]
     kind, address = permission.get("type"), str(permission.get("emailAddress") or "").strip()
-    if permission.get("role") not in _ROLES:
-        return [unknown(_SYSTEM, f"Drive role {permission.get('role')}")]
-    if permission.get("deleted"):
-        return [noted(f"a deleted {kind}")]
-    if permission.get("view") is not None:
-        # Of a published copy or of the metadata only: neither is the file.
-        return [noted(f"a permission for the view {permission['view']}")]
-    if permission.get("expirationTime") is not None and not _lasts(house, permission["expirationTime"]):
-        return [noted(f"a permission that ends at {permission['expirationTime']}")]
-    if kind == "user" and address:
-        return [allow(f"user:{address}")]
-    if kind == "group" and address:
-        return [allow(_group(address))]
+    if kind in {"user", "group"} and address:
+        return [allow(f"user:{address}" if kind == "user" else _group(address))]
     if kind == "domain":
         return _of_domain(house, str(permission.get("domain") or "").strip().lower(), permission)
     if kind == "anyone":
         return _by_link(house, _domains(house), "anyone with the link")
     return [unknown(_SYSTEM, f"Drive permission of type {kind}")]
+
+
+def _nothing(house: House, permission: Mapping[str, Any]) -> AclEntry | None:
+    """Return the note for a permission that opens nothing, whoever has it."""
+    if permission.get("role") not in _ROLES:
+        return unknown(_SYSTEM, f"Drive role {permission.get('role')}")
+    if permission.get("deleted"):
+        return noted(f"a deleted {permission.get('type')}")
+    if permission.get("view") is not None:
+        # Of a published copy or of the metadata only: neither is the file.
+        return noted(f"a permission for the view {permission['view']}")
+    if permission.get("expirationTime") is not None and not _lasts(house, permission["expirationTime"]):
+        return noted(f"a permission that ends at {permission['expirationTime']}")
+    return None
 
 
 def _of_domain(house: House, domain: str, permission: Mapping[str, Any]) -> list[AclEntry]:

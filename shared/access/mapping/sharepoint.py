@@ -1,9 +1,10 @@
 """SharePoint Online and Entra ID: role assignments, site groups, and the directory's users and groups.
 
-Facts from Microsoft's pages "SP.PrincipalType enumeration" (1 user, 4 security group, 8 site group), "Role, inheritance,
-elevation of privilege, and password-change policy" and "SP.PermissionKind" (bit 1 of the low half: ViewListItems), "Claim
-types in SharePoint" for the form of login names, "Default SharePoint groups in SharePoint Online" for everyone except
-external users, "Limited Access permission level", and "user resource type" of Graph (`userType`).
+Facts from Microsoft's pages "SP.PrincipalType enumeration" (1 user, 4 security group, 8 site group),
+"SP.PermissionKind" (the lowest bit: ViewListItems), "RoleType enumeration" (1: Guest, which is Limited Access),
+"Understanding permission levels in SharePoint", "Default SharePoint groups in SharePoint Online" (everyone except external
+users), "user resource type" of Graph (`userType`), and from answers there on "Understanding login name format of
+SharePoint".
 
 SharePoint grants and never denies. A principal is the login name: a guest is `user:` with the name that the directory
 gave (`...#ext#@tenant`), because an address that was only invited is not a verified one; an alias can join the two.
@@ -16,8 +17,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 from uuid import UUID
 
-from shared.access.mapping.entries import AclEntry, Entries, LinkRule, allow, is_somebody, noted, unknown
-from shared.access.snapshots import GroupMembers
+from shared.access.mapping.entries import Entries, LinkRule, allow, is_somebody, noted, unknown
+from shared.access.snapshots import AclEntry, GroupMembers
 
 INTERNAL: Final = "group:sharepoint.everyone-except-external"
 EVERYONE: Final = "group:sharepoint.everyone"
@@ -48,7 +49,7 @@ class Site:
 
 
 def entries(site: Site, assignments: Iterable[Mapping[str, Any]]) -> Entries | None:
-    """Return the ACL that role assignments (REST, with Member and RoleDefinitionBindings expanded) make; None if unread.
+    """Return the ACL that role assignments (REST, Member and RoleDefinitionBindings expanded) make; None if unreadable.
 
     An assignment without a role that reads items gives nothing: Limited Access only leads through to something below.
     """
@@ -111,9 +112,8 @@ def principal(site: Site, member: Mapping[str, Any]) -> AclEntry:
         for claim in _USER_CLAIMS:
             if login.startswith(claim) and login != claim:
                 return allow(f"user:{login.removeprefix(claim)}")
-    if kind == _SECURITY_GROUP:
-        if name := _directory_group(site, login):
-            return allow(name)
+    if kind == _SECURITY_GROUP and (name := _directory_group(site, login)):
+        return allow(name)
     return unknown(_SYSTEM, f"SharePoint claim {login or '(none)'} of type {kind}")
 
 
