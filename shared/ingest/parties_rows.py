@@ -82,5 +82,7 @@ def _insert_links() -> Any:
         given.c.name,
         sa.cast(given.c.evidence, Json),
     ).join(parties, parties.c.normalised_name == given.c.normalised_name)
+    # In the order of the key, against deadlocks.
+    links = links.order_by(parties.c.id, given.c.role)
     insert = pg.insert(document_parties).from_select(["version_id", "party_id", "role", "name", "evidence"], links)
     return insert.on_conflict_do_nothing()
