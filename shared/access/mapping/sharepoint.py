@@ -2,9 +2,9 @@
 
 Facts from Microsoft's pages "SP.PrincipalType enumeration" (1 user, 4 security group, 8 site group),
 "SP.PermissionKind" (the lowest bit: ViewListItems), "RoleType enumeration" (1: Guest, which is Limited Access),
-"Understanding permission levels in SharePoint", "Default SharePoint groups in SharePoint Online" (everyone except external
-users), "user resource type" of Graph (`userType`), and from answers there on "Understanding login name format of
-SharePoint".
+"Understanding permission levels in SharePoint", "Default SharePoint groups in SharePoint Online" (everyone except
+external users), "user resource type" of Graph (`userType`), and from answers there on "Understanding login name format
+of SharePoint".
 
 SharePoint grants and never denies. A principal is the login name: a guest is `user:` with the name that the directory
 gave (`...#ext#@tenant`), because an address that was only invited is not a verified one; an alias can join the two.
