@@ -40,7 +40,9 @@ class AuditEntry:
 
 def insertion(entry: AuditEntry) -> sa.Insert:
     """Return the statement that appends the entry."""
-    return sa.insert(audit_events).values(
+    # Inline: nothing comes back. The roles that add to the trail may not read it, and RETURNING reads.
+    statement = sa.insert(audit_events).inline()
+    return statement.values(
         action=entry.action,
         subject=entry.subject,
         principals=sorted(entry.principals),

@@ -6,7 +6,7 @@ from enum import StrEnum
 from typing import Annotated, Final, Self
 from uuid import UUID
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StrictBool, StringConstraints, model_validator
 
 from shared.access.principals import KINDS, normalise
 from shared.types import Effect, Principal
@@ -46,8 +46,8 @@ class WhoRequest(_Request):
     """Who can see this document; a page of the principals in their order."""
 
     document_id: UUID
-    limit: int = Field(default=DEFAULT_ENTRIES, ge=1)
-    offset: int = Field(default=0, ge=0, le=_MAX_OFFSET)
+    limit: int = Field(default=DEFAULT_ENTRIES, ge=1, strict=True)
+    offset: int = Field(default=0, ge=0, le=_MAX_OFFSET, strict=True)
 
     @property
     def entries(self) -> int:
@@ -89,7 +89,7 @@ class GrantList(_Request):
     grants: tuple[WantedGrant, ...] = Field(max_length=MAX_GRANTS)
     reason: Reason | None = None
     if_tag: str | None = None
-    dry_run: bool = False
+    dry_run: StrictBool = False
 
 
 class GrantRemoval(_Request):
@@ -98,7 +98,7 @@ class GrantRemoval(_Request):
     principal: PrincipalName
     effect: Effect
     reason: Reason | None = None
-    dry_run: bool = False
+    dry_run: StrictBool = False
 
 
 class AliasList(_Request):
@@ -107,7 +107,7 @@ class AliasList(_Request):
     principal: PrincipalName
     aliases: tuple[PrincipalName, ...] = Field(max_length=MAX_GRANTS)
     reason: Reason
-    dry_run: bool = False
+    dry_run: StrictBool = False
 
 
 class AliasRemoval(_Request):
@@ -116,7 +116,7 @@ class AliasRemoval(_Request):
     principal: PrincipalName
     alias: PrincipalName
     reason: Reason
-    dry_run: bool = False
+    dry_run: StrictBool = False
 
 
 class AliasRead(_Request):
