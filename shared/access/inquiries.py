@@ -13,10 +13,10 @@ from shared.access.audit import ALLOWED, NOT_VISIBLE, AuditEntry, insertion
 from shared.access.caller import Caller
 from shared.access.chains import Chain, Link
 from shared.access.explain import DecidingRow, Explanation, Observation, VersionExplanation, explain_whole
-from shared.access.principals import from_claims, normalise_all
+from shared.access.principals import from_claims, normalise, normalise_all
 from shared.access.requests import ExplainRequest, WhoRequest
 from shared.access.who import Beholder, who_sees
-from shared.errors import NotVisibleError
+from shared.errors import InvalidRequestError, NotVisibleError
 from shared.settings import Identity, Security
 from shared.types import DocumentId, Principal
 
@@ -84,13 +84,20 @@ class AccessInquiries:
         """Return those that were named, or those that a token of the person would give."""
         if request.principals is not None:
             return frozenset(Principal(name) for name in request.principals)
+        if normalise(f"user:{request.subject}") is None:
+            raise InvalidRequestError("this names nobody: too long, or no text", field="subject")
         claims: Mapping[str, Any] = {
             "sub": request.subject,
             "email": request.subject if "@" in (request.subject or "") else None,
             "email_verified": True,
             self._identity.groups_claim: list(request.groups),
         }
-        return from_claims(claims, self._identity).principals
+        found = from_claims(claims, self._identity).principals
+        for number, name in enumerate(request.groups):
+            if normalise(f"group:{name.strip()}") not in found:
+                # Left out, the answer would be about somebody else.
+                raise InvalidRequestError("no token can carry this group", field=f"groups.{number}")
+        return found
 
 
 @contextmanager

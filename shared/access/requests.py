@@ -56,7 +56,10 @@ class WhoRequest(_Request):
 
 
 class ExplainRequest(_Request):
-    """Why somebody sees this document or not: a person (address or `sub`, with groups), or exactly these principals."""
+    """Why somebody sees this document or not: a person (address or `sub`, with groups), or exactly these principals.
+
+    A person is judged by a token with this address or this `sub` alone: to ask about both, give principals.
+    """
 
     document_id: UUID
     principals: tuple[PrincipalName, ...] | None = Field(default=None, min_length=1, max_length=MAX_GRANTS)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 from uuid import uuid4
 
@@ -213,6 +214,19 @@ def test_a_list_that_changed_meanwhile_is_not_overwritten(api: Api, firm: Firm, 
     assert api.send("PUT", place, token=root, body=body).status == 409
     body["if_tag"] = api.get(place, root).json["tag"]
     assert api.send("PUT", place, token=root, body=body).json["removed"] == [WALL]
+
+
+def test_of_two_who_read_the_same_list_one_is_refused(api: Api, firm: Firm, root: str) -> None:
+    place = places(firm)["project"]
+    tag = api.get(place, root).json["tag"]
+
+    def order(name: str) -> int:
+        body = {"grants": [TEAM, {"principal": name}], "if_tag": tag}
+        return api.send("PUT", place, token=root, body=body).status
+
+    with ThreadPoolExecutor(2) as pool:
+        assert sorted(pool.map(order, ["user:x", "user:y"])) == [200, 409]
+    assert len(api.get(place, root).json["grants"]) == 2
 
 
 def test_aliases_are_listed_by_pages_and_removed_either_way_round(api: Api, firm: Firm, root: str) -> None:
