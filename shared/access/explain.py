@@ -173,7 +173,12 @@ class Explanation:
 
 
 def explain_whole(
-    connection: sa.Connection, own: Collection[Principal], mode: AclMode, document_id: DocumentId
+    connection: sa.Connection,
+    own: Collection[Principal],
+    mode: AclMode,
+    document_id: DocumentId,
+    *,
+    with_places: bool = True,
 ) -> Explanation:
     """Return why somebody with these unexpanded principals sees the document or not, with chains and observations.
 
@@ -181,7 +186,7 @@ def explain_whole(
     """
     viewer = Viewer(expand(connection, own), mode)
     ways = chains(connection, own, viewer.principals)
-    places = observations(connection, viewer, document_id)
+    places = observations(connection, viewer, document_id) if with_places else {}
     versions = explain(connection, viewer, document_id, ways=ways)
     return Explanation(
         viewer, tuple(replace(version, observations=places.get(version.version_id, ())) for version in versions)
