@@ -6,11 +6,14 @@ from typing import Any
 
 from shared.access.principals import SYNC
 from shared.access.snapshots import AclSnapshot, MembershipSnapshot
+from shared.runtime.executions import apply_acls
 from shared.runtime.handler import Answer, LambdaContext, SignedIn, needs_role, respond
 
 
 def handler(event: dict[str, Any], context: LambdaContext) -> Answer:
-    """Answer one event of API Gateway."""
+    """Answer one event of API Gateway, or one that tells of files in the bucket of uploads."""
+    if "routeKey" not in event:
+        return apply_acls(event, context)
     return respond(
         event,
         context,

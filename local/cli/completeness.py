@@ -11,12 +11,18 @@ _COLUMNS = ("found", "indexed", "waiting", "empty", "quarantined", "tombstoned",
 
 def as_text(sources: Sequence[SourceCompleteness]) -> str:
     """Return a table of the sources, and below it what stopped files, what is held and what has waited longest."""
-    rows = [("source", *_COLUMNS), *((one.source, *(str(getattr(one, name)) for name in _COLUMNS)) for one in sources)]
+    rows = [("source", *_COLUMNS, "rights as of"), *(_row(one) for one in sources)]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = ["  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) for row in rows]
     for one in sources:
         lines += [f"  ! {one.source}: {line}" for line in _notes(one)]
     return "\n".join(lines)
+
+
+def _row(one: SourceCompleteness) -> tuple[str, ...]:
+    as_of = one.rights_as_of
+    rights = "-" if as_of is None else f"{as_of:%Y-%m-%d %H:%M}"
+    return (one.source, *(str(getattr(one, name)) for name in _COLUMNS), rights)
 
 
 def _notes(one: SourceCompleteness) -> list[str]:

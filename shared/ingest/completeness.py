@@ -39,7 +39,7 @@ class SourceCompleteness:
     """One source. found = indexed + waiting + empty + quarantined; what was buried is counted apart.
 
     `held` are deletions that are not believed yet, after `held_scans` scans. `oldest_pending` is since when the
-    longest waiting object waits.
+    longest waiting object waits. `rights_as_of`: no object's ACL is older; None if that cannot be said.
     """
 
     source: str
@@ -54,6 +54,7 @@ class SourceCompleteness:
     held: int
     held_scans: int
     oldest_pending: datetime | None
+    rights_as_of: datetime | None
 
     @property
     def complete(self) -> bool:
@@ -63,8 +64,9 @@ class SourceCompleteness:
     def to_json(self) -> dict[str, Any]:
         """Return it as a JSON object; moments as ISO 8601."""
         body = asdict(self)
-        oldest = self.oldest_pending
-        return {**body, "oldest_pending": oldest.isoformat() if oldest else None, "complete": self.complete}
+        moments = {"oldest_pending": self.oldest_pending, "rights_as_of": self.rights_as_of}
+        shown = {name: moment.isoformat() if moment else None for name, moment in moments.items()}
+        return {**body, **shown, "complete": self.complete}
 
 
 def completeness(connection: sa.Connection) -> list[SourceCompleteness]:
@@ -100,6 +102,7 @@ def _statement() -> sa.Select[Any]:
             number(held.lost).label("held"),
             number(held.scans).label("held_scans"),
             counted.c.oldest_pending,
+            sources.c.acls_as_of.label("rights_as_of"),
         )
         .outerjoin(counted, counted.c.source_id == sources.c.id)
         .outerjoin(reasons, reasons.c.source_id == sources.c.id)

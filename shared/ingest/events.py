@@ -32,6 +32,9 @@ from shared.sources.s3 import SIDECAR, external_id_of
 from shared.text.normalise import stored
 from shared.types import SourceId, SourceKind, SourceObjectId
 
+ACLS: Final = "_acl/"
+"""Begins the keys of files of ACLs and memberships, which are no objects of a source: shared.ingest.acl_uploads."""
+
 _LOG = logging.getLogger(__name__)
 _EVENTBRIDGE: Final = {"Object Created": "created", "Object Deleted": "deleted"}
 _NOTIFICATIONS: Final = {"ObjectCreated": "created", "ObjectRemoved": "deleted", "LifecycleExpiration": "deleted"}
@@ -160,7 +163,7 @@ class EventIntake:
         if event.bucket != self._bucket.name:
             # What the product itself stores must never come in as a file.
             raise InvalidRequestError(f"uploads lie in {self._bucket.name}, not in {event.bucket}", field="bucket")
-        if event.is_folder:
+        if event.is_folder or event.key.startswith(ACLS):
             return None
         source_id, found, config = self._place(event)
         if event.key.endswith(SIDECAR):

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from shared.index.client import IndexClient
     from shared.index.repair import IndexRepair
     from shared.index.writer import IndexWriter
+    from shared.ingest.acl_uploads import AclUploads
     from shared.ingest.convert.process import ConversionProcess
     from shared.ingest.events import EventIntake
     from shared.ingest.execution import StageWorker
@@ -159,6 +160,11 @@ class Services:
     def access_sync(self) -> AccessSync:
         """What applies the rights that sources report."""
         return self._once("access_sync", lambda: _access_sync(self))
+
+    @property
+    def acl_uploads(self) -> AclUploads:
+        """What applies the files of ACLs in the bucket of uploads."""
+        return self._once("acl_uploads", lambda: _acl_uploads(self))
 
     @property
     def access_administration(self) -> AccessAdministration:
@@ -404,6 +410,12 @@ def _state_machine(settings: Settings) -> StateMachine:
     if not settings.ingest.state_machine_arn:
         raise MisconfiguredError("ingest.state_machine_arn is not set; set KI_INGEST__STATE_MACHINE_ARN")
     return StateMachine(aws.client("stepfunctions"), settings.ingest.state_machine_arn)
+
+
+def _acl_uploads(parts: Services) -> AclUploads:
+    from shared.ingest.acl_uploads import AclUploads  # noqa: PLC0415
+
+    return AclUploads(parts.access_sync, parts.uploads)
 
 
 def _access_sync(parts: Services) -> AccessSync:

@@ -98,6 +98,13 @@ def start(event: Event, context: LambdaContext) -> Answer:
         return {"started": started}
 
 
+def apply_acls(event: Event, context: LambdaContext) -> Answer:
+    """Apply the files of ACLs and memberships that a bucket tells of; one that is refused fails the call."""
+    with _named("access_sync", context):
+        reports = [bootstrap.services().acl_uploads.take(one) for one in read_events(event)]
+        return {"applied": [report.to_json() for report in reports if report is not None]}
+
+
 def sweep(event: Event, context: LambdaContext) -> Answer:
     """Bring the index up to date with what is queued; with `{"repair": true}` queue first what it lacks.
 

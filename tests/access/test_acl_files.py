@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import threading
 import tracemalloc
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from pathlib import Path
+from typing import Any, BinaryIO
 from uuid import UUID, uuid4
 
 import pytest
@@ -16,15 +18,18 @@ import sqlalchemy as sa
 
 from shared.access import snapshot_files, sync
 from shared.access.caller import Caller
-from shared.access.snapshots import AclSnapshot, FileKind, MembershipSnapshot
+from shared.access.snapshots import AclSnapshot, FileKind, MembershipSnapshot, schemas
 from shared.access.sync import AccessSync, FileReport
 from shared.db.engine import make_engine
 from shared.db.tables.access import scope_log, source_group_members, source_object_grants
 from shared.db.tables.audit import audit_events
 from shared.db.tables.sources import source_objects, sources
 from shared.errors import ConflictError, InvalidRequestError, NotVisibleError
+from shared.ingest.acl_uploads import AclUploads
+from shared.ingest.events import Change, EventIntake, ObjectEvent
 from shared.settings import load_settings
 from shared.types import SourceId
+from tests.golden_files import WRITE
 
 NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)
 HOUR = timedelta(hours=1)
@@ -370,6 +375,79 @@ def test_a_file_of_memberships_that_changes_while_it_is_read_is_refused_whole(
     with pytest.raises(InvalidRequestError, match="changed while it was read"):
         apply(engine, source, file)
     assert count(engine, source_group_members) == 0
+
+
+class Bucket:
+    name = "uploads"
+
+    def __init__(self, **content: bytes) -> None:
+        self.content = content
+
+    def copy_to(self, key: str, file: BinaryIO) -> bool:
+        if key in self.content:
+            file.write(self.content[key])
+        return key in self.content
+
+
+def event(key: str, change: Change = Change.CREATED, bucket: str = "uploads") -> ObjectEvent:
+    return ObjectEvent(bucket, key, change, "1", 10, None)
+
+
+def test_a_file_below_acl_in_the_bucket_is_applied_and_its_deletion_takes_nothing_back(
+    engine: sa.Engine, source: SourceId
+) -> None:
+    key = f"_acl/{source}/rechte.jsonl"
+    uploads = AclUploads(AccessSync(engine), Bucket(**{key: written(*all_lines("user:a")).getvalue()}))
+    report = uploads.take(event(key))
+    assert report is not None
+    assert (report.changed, rights(engine, "o3")) == (OBJECTS, ["user:a"])
+    again = uploads.take(event(key))
+    assert again is not None
+    assert again.unchanged == OBJECTS
+    assert uploads.take(event(key, Change.DELETED)) is None
+    assert uploads.take(event(f"_acl/{source}/weg.jsonl")) is None
+    assert rights(engine, "o3") == ["user:a"]
+
+
+@pytest.mark.parametrize(
+    "key", ["_acl/rechte.jsonl", "_acl/nowhere/a.jsonl", f"_acl/{UUID(int=1)}", f"{UUID(int=1)}/a"]
+)
+def test_a_file_below_acl_that_names_no_source_is_refused(engine: sa.Engine, key: str) -> None:
+    with pytest.raises(InvalidRequestError, match="is not _acl/"):
+        AclUploads(AccessSync(engine), Bucket(**{key: b""})).take(event(key))
+
+
+def test_a_file_of_another_bucket_is_refused(engine: sa.Engine, source: SourceId) -> None:
+    with pytest.raises(InvalidRequestError, match="uploads lie in uploads"):
+        AclUploads(AccessSync(engine), Bucket()).take(event(f"_acl/{source}/a.jsonl", bucket="other"))
+
+
+def test_the_pipeline_leaves_files_below_acl_alone(engine: sa.Engine, source: SourceId) -> None:
+    class Untouched:
+        name = "uploads"
+
+        def exists(self, key: str) -> bool:
+            raise AssertionError(key)
+
+        def read(self, key: str, *, max_bytes: int) -> bytes | None:
+            raise AssertionError(key, max_bytes)
+
+    before = count(engine, source_objects)
+    assert EventIntake(engine, Untouched()).take(event(f"_acl/{source}/a.jsonl"), now=NOW) is None
+    assert count(engine, source_objects) == before
+
+
+@pytest.mark.golden
+def test_the_published_schemas_are_those_of_the_models() -> None:
+    folder = Path(__file__).parents[2] / "docs" / "schemas"
+    wanted = {
+        f"{name}.json": json.dumps(schema, indent=2, ensure_ascii=False) + "\n" for name, schema in schemas().items()
+    }
+    if os.environ.get(WRITE) == "1":
+        folder.mkdir(exist_ok=True)
+        for name, text in wanted.items():
+            (folder / name).write_text(text, encoding="utf-8")
+    assert {file.name: file.read_text(encoding="utf-8") for file in folder.glob("*.json")} == wanted
 
 
 def test_a_file_for_an_unknown_source_is_not_there(engine: sa.Engine) -> None:

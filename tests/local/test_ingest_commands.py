@@ -177,10 +177,11 @@ def test_the_table_of_sources_names_what_stopped_and_since_when_files_wait() -> 
         held=0,
         held_scans=0,
         oldest_pending=datetime(2026, 12, 1, 9, 30, tzinfo=UTC),
+        rights_as_of=datetime(2026, 12, 1, 6, 15, tzinfo=UTC),
     )
     assert as_text([one]).splitlines() == [
-        "source  found  indexed  waiting  empty  quarantined  tombstoned  held",
-        "ablage     12        7        1      1            3           4     0",
+        "source  found  indexed  waiting  empty  quarantined  tombstoned  held      rights as of",
+        "ablage     12        7        1      1            3           4     0  2026-12-01 06:15",
         "  ! ablage: 3 stopped at convert: no converter reads image/vnd.dwg yet (UnsupportedFileError)",
         "  ! ablage: the longest waiting file waits since 2026-12-01 09:30:00 UTC",
     ]

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from contextlib import closing
-from typing import Any, cast
+from typing import Any, BinaryIO, Final, cast
 
 from shared.errors import LimitExceededError, StoredObjectMissingError
 from shared.providers.storage.s3 import called
+
+_PIECE_BYTES: Final = 8 * 1024 * 1024
 
 
 class UploadBucket:
@@ -36,6 +38,16 @@ class UploadBucket:
         if len(content) > max_bytes:
             raise LimitExceededError(f"the file is larger than {max_bytes} bytes")
         return content
+
+    def copy_to(self, key: str, file: BinaryIO) -> bool:
+        """Write what lies under the key to the file, piece by piece; return whether anything does."""
+        answer = self._call("get_object", key)
+        if answer is None:
+            return False
+        with closing(answer["Body"]) as body:
+            while piece := called(body, "read", refused={}, amt=_PIECE_BYTES):
+                file.write(piece)
+        return True
 
     def _call(self, operation: str, key: str) -> dict[str, Any] | None:
         """Return the bucket's answer, None if nothing lies under the key."""

@@ -1,4 +1,4 @@
-"""As of when the ACLs of a source are known, and which file of ACLs was begun last; a guard that looks up what it needs.
+"""As of when the ACLs of a source are known, which file of ACLs was begun last, and a guard that looks up by key.
 
 The guard of 0002 asked for one offender with LIMIT 1. PostgreSQL then expects to meet one soon and reads every object
 whose ACL is unknown for every new grant: with a million of them, minutes for a thousand objects. An aggregate has to
