@@ -6,8 +6,8 @@ from typing import Any
 
 from shared.access.principals import SYNC
 from shared.access.snapshots import AclSnapshot, MembershipSnapshot
-from shared.runtime.executions import apply_acls
-from shared.runtime.handler import Answer, LambdaContext, SignedIn, needs_role, respond
+from shared.runtime.executions import LambdaContext, apply_acls
+from shared.runtime.handler import Answer, SignedIn, needs_role, respond
 
 
 def handler(event: dict[str, Any], context: LambdaContext) -> Answer:

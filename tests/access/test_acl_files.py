@@ -8,14 +8,18 @@ import os
 import threading
 import tracemalloc
 from collections.abc import Iterator
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, BinaryIO
 from uuid import UUID, uuid4
 
 import pytest
 import sqlalchemy as sa
+from click.testing import CliRunner
 
+from local.cli import acl
 from shared.access import snapshot_files, sync
 from shared.access.caller import Caller
 from shared.access.snapshots import AclSnapshot, FileKind, MembershipSnapshot, schemas
@@ -448,6 +452,60 @@ def test_the_published_schemas_are_those_of_the_models() -> None:
         for name, text in wanted.items():
             (folder / name).write_text(text, encoding="utf-8")
     assert {file.name: file.read_text(encoding="utf-8") for file in folder.glob("*.json")} == wanted
+
+
+@dataclass
+class Command:
+    """`ki acl apply` on this database, with the exit code, what is on stdout and what is on stderr."""
+
+    engine: sa.Engine
+    folder: Path
+    source: str
+
+    def run(self, content: io.BytesIO, *options: str) -> Any:
+        file = self.folder / "rechte.jsonl"
+        file.write_bytes(content.getvalue())
+        return CliRunner().invoke(acl.command, ["apply", str(file), "--source", self.source, *options])
+
+
+@pytest.fixture
+def command(engine: sa.Engine, source: SourceId, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Command:
+    parts = SimpleNamespace(engine=engine, access_sync=AccessSync(engine))
+    monkeypatch.setattr(acl, "running_services", lambda: parts)
+    return Command(engine, tmp_path, f"s-{source}")
+
+
+def test_the_command_says_what_it_did_and_ends_with_one_if_something_is_open(command: Command) -> None:
+    done = command.run(written(*all_lines("user:a")))
+    assert done.exit_code == 0
+    assert done.stdout == (
+        "25 objects changed, 0 unchanged, of 25 in the file.\nRights as of 2026-06-01 12:00:00 UTC.\n"
+    )
+    part = command.run(written(acl_line(0), {"external_id": "neu", "entries": []}, as_of=NOW + HOUR), "--json")
+    assert part.exit_code == 1
+    told = json.loads(part.stdout)
+    assert (told["changed"], told["unknown"], told["unnamed"], told["rights_as_of"]) == (1, 1, 24, None)
+    assert "'neu'" in part.stderr
+    words = command.run(written(acl_line(0), {"external_id": "neu", "entries": []}, as_of=NOW + HOUR)).stdout
+    assert "1 are not at the source" in words
+    assert "24 objects of the source are not in the file" in words
+
+
+def test_the_command_applies_memberships(command: Command) -> None:
+    line = {"group": "group:g", "members": ["user:a"]}
+    assert command.run(written(line, kind="memberships")).stdout.startswith("The memberships changed: 1 groups")
+    again = command.run(written(line, kind="memberships"), "--json")
+    assert (again.exit_code, json.loads(again.stdout)["unchanged"]) == (0, 1)
+
+
+def test_the_command_refuses_a_wrong_file_as_wrong_use_and_an_older_one_as_no(command: Command) -> None:
+    wrong = command.run(written(acl_line(0), count=2), "--json")
+    assert (wrong.exit_code, json.loads(wrong.stdout)["error"]["type"]) == (2, "InvalidRequestError")
+    command.run(written(*all_lines("user:a")))
+    older = command.run(written(*all_lines("user:a"), as_of=NOW - HOUR))
+    assert (older.exit_code, "is in force" in older.stderr) == (1, True)
+    nowhere = Command(command.engine, command.folder, "nowhere").run(written())
+    assert (nowhere.exit_code, "there is no source nowhere" in nowhere.stderr) == (2, True)
 
 
 def test_a_file_for_an_unknown_source_is_not_there(engine: sa.Engine) -> None:
