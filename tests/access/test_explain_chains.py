@@ -278,6 +278,25 @@ def test_who_sees_a_document_agrees_with_the_rule_and_forgets_nobody(engine: sa.
     assert min(told.values()) > 20
 
 
+def test_who_goes_backwards_over_aliases_memberships_and_aliases_again(connection: sa.Connection) -> None:
+    world = base().document("d", "p", allow("group:entra:named")).file("f", "ablage", "d")
+    world.alias("group:entra:named", "group:entra:outer").member("dms", "group:entra:outer", "group:entra:inner")
+    world.alias("user:zoe@x.de", "group:entra:inner").alias("group:entra:inner", "username:zed")
+    write(connection, world)
+    id_ = DocumentId(id_of("document/d"))
+    found = who_sees(connection, id_, mode=AclMode.SUFFICIENT, admin_groups=(), limit=100, offset=0)
+    assert {one.principal: one.explanation.is_visible for one in found.listed} == {
+        "group:entra:inner": True,
+        "group:entra:named": True,
+        "group:entra:outer": True,
+        "role:admin": True,
+        "system:admin": True,
+        "user:zed": True,
+        "user:zoe@x.de": True,
+        "username:zed": True,
+    }
+
+
 def test_who_is_paged_counts_all_and_shows_members_of_groups(connection: sa.Connection) -> None:
     world = (
         base()
