@@ -25,6 +25,7 @@ from shared.access.caller import Caller
 from shared.access.snapshots import AclSnapshot, FileKind, MembershipSnapshot, schemas
 from shared.access.sync import AccessSync, FileReport
 from shared.db.engine import make_engine
+from shared.db.rights import SYNC
 from shared.db.tables.access import scope_log, source_group_members, source_object_grants
 from shared.db.tables.audit import audit_events
 from shared.db.tables.sources import source_objects, sources
@@ -379,6 +380,19 @@ def test_a_file_of_memberships_that_changes_while_it_is_read_is_refused_whole(
     with pytest.raises(InvalidRequestError, match="changed while it was read"):
         apply(engine, source, file)
     assert count(engine, source_group_members) == 0
+
+
+def test_the_login_of_the_synchronisation_may_do_all_that_a_file_needs(engine: sa.Engine, source: SourceId) -> None:
+    @sa.event.listens_for(engine, "begin")
+    def become(connection: sa.Connection) -> None:
+        connection.exec_driver_sql(f"set local role {SYNC}")
+
+    try:
+        assert apply(engine, source, written(*all_lines("user:a"))).settles_all
+        assert apply(engine, source, written({"group": "group:g", "members": ["user:a"]}, kind="memberships")).changed
+    finally:
+        sa.event.remove(engine, "begin", become)
+    assert rights(engine, "o0!/1") == ["user:a"]
 
 
 class Bucket:
