@@ -5,20 +5,13 @@ from __future__ import annotations
 import json
 from typing import Any, Final
 
-from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
+from pydantic import TypeAdapter, ValidationError
 
 from shared.access.mirror import UnreadableAcl
+from shared.access.snapshots import AclEntry
 from shared.types import Effect
 
-
-class _Entry(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    principal: str
-    effect: Effect = Effect.ALLOW
-
-
-_FILE: Final = TypeAdapter(list[_Entry] | None)
+_FILE: Final = TypeAdapter(list[AclEntry] | None)
 
 
 def entries_of(content: bytes) -> list[tuple[str, Effect]] | UnreadableAcl:
