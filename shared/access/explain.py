@@ -251,7 +251,7 @@ def observations(
             sources.c.name,
             sources.c.kind,
             source_objects.c.acl_state,
-            source_objects.c.acl_as_of,
+            _rights_as_of().label("as_of"),
             source_objects.c.acl_warning,
             number.label("grants"),
             is_active().label("is_active"),
@@ -277,7 +277,7 @@ def observations(
                 source=row.name,
                 source_kind=SourceKind(row.kind),
                 acl_state=AclState(row.acl_state),
-                as_of=row.acl_as_of,
+                as_of=row.as_of,
                 warning=row.acl_warning,
                 grants=row.grants,
                 is_active=row.is_active,
@@ -389,5 +389,11 @@ def _columns(base: sa.CTE, place: Place, name: Any, *, is_observation: bool) -> 
         name.label("name"),
         at_source(source_objects.c.id).label("source_object_id"),
         at_source(sources.c.name).label("source"),
-        at_source(source_objects.c.acl_as_of).label("as_of"),
+        at_source(_rights_as_of()).label("as_of"),
     )
+
+
+def _rights_as_of() -> sa.ColumnElement[Any]:
+    """Return as of when an object's ACL is known: a file that names all objects says so of those it did not change."""
+    mirrored = source_objects.c.acl_as_of
+    return sa.case((mirrored.is_not(None), sa.func.greatest(mirrored, sources.c.acls_as_of, type_=mirrored.type)))

@@ -22,6 +22,8 @@ from click.testing import CliRunner
 from local.cli import acl
 from shared.access import snapshot_files, sync
 from shared.access.caller import Caller
+from shared.access.explain import explain
+from shared.access.predicate import Viewer
 from shared.access.snapshots import AclSnapshot, FileKind, MembershipSnapshot, schemas
 from shared.access.sync import AccessSync, FileReport
 from shared.db.engine import make_engine
@@ -33,7 +35,8 @@ from shared.errors import ConflictError, InvalidRequestError, NotVisibleError
 from shared.ingest.acl_uploads import AclUploads
 from shared.ingest.events import Change, EventIntake, ObjectEvent
 from shared.settings import load_settings
-from shared.types import SourceId
+from shared.types import AclMode, DocumentId, Principal, SourceId
+from tests.access.world import World, id_of, write
 from tests.golden_files import WRITE
 
 NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)
@@ -542,3 +545,19 @@ def test_the_memory_for_a_file_does_not_grow_with_its_lines(engine: sa.Engine) -
     few, many = peak_of(20), peak_of(300)
     # A name takes some forty bytes until the doubles are found; a line that was kept would take five thousand.
     assert many - few < 1_000 * 300, (few, many)
+
+
+def test_an_explanation_says_as_of_when_a_right_is_known_also_where_the_file_changed_nothing(
+    engine: sa.Engine,
+) -> None:
+    with engine.begin() as connection:
+        write(connection, World().source("dms", "external").document("d", None).file("o", "dms", "d"))
+        names = sa.select(source_objects.c.external_id).where(source_objects.c.id == id_of("object/o"))
+        external_id = connection.execute(names).scalar_one()
+    line = {"external_id": external_id, "entries": entries("user:a")}
+    for as_of in (NOW, NOW + HOUR):
+        assert apply(engine, SourceId(id_of("source/dms")), written(line, as_of=as_of)).settles_all
+    with engine.connect() as connection:
+        viewer = Viewer(frozenset({Principal("user:a")}), AclMode.SUFFICIENT)
+        [found] = explain(connection, viewer, DocumentId(id_of("document/d")))
+    assert {row.as_of for row in found.allowed_by} == {NOW + HOUR}
