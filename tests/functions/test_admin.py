@@ -10,10 +10,14 @@ from uuid import uuid4
 import pytest
 import sqlalchemy as sa
 
+from shared.access.caller import Caller
+from shared.access.requests import AliasList, AliasRead, GrantList, GrantPlace, GrantRemoval
 from shared.db.tables.access import document_grants, principal_aliases, project_grants
 from shared.db.tables.audit import audit_events
+from shared.errors import NotVisibleError
 from shared.runtime import bootstrap
 from shared.runtime.bootstrap import Services, build
+from shared.types import Principal
 from tests.functions.api import Api, Reply
 from tests.functions.firm import CONTROL, Firm
 
@@ -153,6 +157,26 @@ def test_for_others_there_is_no_such_route_and_nothing_changes(
         for sent in (body, {"nonsense": 1}):
             reply = api.send(method, place, token=token, body=None if method == "GET" else sent)
             assert (reply.status, reply.json["detail"]) == (404, "there is no such route")
+    assert state(firm) == before
+
+
+def test_the_right_is_looked_at_again_in_the_transaction_that_writes(api: Api, firm: Firm, root: str) -> None:
+    """Somebody who ceased to be an administrator after the route had let them in."""
+    before, service = state(firm), firm.parts.access_administration
+    caller = Caller("anna", frozenset({Principal("user:anna@kanzlei.example")}))
+    target = str(firm.projects["nord"])
+    wanted = GrantList.model_validate({"grants": [], "reason": "r"})
+    gone = GrantRemoval.model_validate({**TEAM, "reason": "r"})
+    aliases = AliasList.model_validate({"principal": "user:a", "aliases": ["role:admin"], "reason": "r"})
+    for work in (
+        lambda: service.grants(caller, GrantPlace.PROJECT, target),
+        lambda: service.replace_grants(caller, GrantPlace.PROJECT, target, wanted),
+        lambda: service.remove_grant(caller, GrantPlace.PROJECT, target, gone),
+        lambda: service.aliases(caller, AliasRead()),
+        lambda: service.replace_aliases(caller, aliases),
+    ):
+        with pytest.raises(NotVisibleError, match="no such route"):
+            work()
     assert state(firm) == before
 
 
