@@ -136,7 +136,7 @@ def _execute(cluster: PostgresCluster, statement: str, *, database: str) -> list
     # The socket is ours to close: the driver leaves it open when the server refuses the session.
     with socket.create_connection((LOOPBACK, cluster.port), timeout=_ANSWER_TIMEOUT_S) as sock:
         connection = pg8000.dbapi.connect(  # type: ignore[no-untyped-call]  # the driver has no types
-            user=USER, password=password, database=database, sock=sock
+            user=USER, password=password, database=database, sock=sock, ssl_context=False
         )
         try:
             connection.autocommit = True

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import ssl
 import threading
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -14,6 +15,7 @@ from local.postgres import PostgresCluster
 from shared.db.engine import make_engine, reading, run_retrying, sqlstate
 from shared.errors import EngineUnavailableError, MisconfiguredError, TransientError
 from shared.settings import Database, load_settings
+from tests.conftest import without_tls
 from tests.statements import counted
 
 
@@ -230,3 +232,19 @@ def test_remembered_conversions_are_the_drivers_own(engine: sa.Engine, query: st
 def test_words_come_back_from_an_array_as_they_went(engine: sa.Engine, words: list[str]) -> None:
     with reading(engine) as connection:
         assert connection.scalar(sa.text("select cast(:words as text[])"), {"words": words}) == words
+
+
+def test_on_this_machine_no_connection_pays_for_a_tls_context(url: str, monkeypatch) -> None:
+    def made(*_: object, **__: object) -> None:
+        raise AssertionError("a TLS context was made")
+
+    monkeypatch.setattr(ssl, "create_default_context", made)
+    # What spares the tests' own engines the same must not answer for the product's.
+    sa.event.remove(sa.Engine, "do_connect", without_tls)
+    try:
+        engine = make_engine(settings(url))
+        with engine.connect() as connection:
+            assert connection.execute(sa.text("select 1")).scalar_one() == 1
+        engine.dispose()
+    finally:
+        sa.event.listen(sa.Engine, "do_connect", without_tls)
