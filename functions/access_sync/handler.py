@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from shared.access.principals import SYNC
 from shared.access.snapshots import AclSnapshot, MembershipSnapshot
-from shared.runtime.executions import LambdaContext, apply_acls
 from shared.runtime.handler import Answer, SignedIn, needs_role, respond
+
+if TYPE_CHECKING:
+    from shared.runtime.executions import LambdaContext
 
 
 def handler(event: dict[str, Any], context: LambdaContext) -> Answer:
     """Answer one event of API Gateway, or one that tells of files in the bucket of uploads."""
     if "routeKey" not in event:
+        # What a route does not need is not imported for it.
+        from shared.runtime.executions import apply_acls  # noqa: PLC0415
+
         return apply_acls(event, context)
     return respond(
         event,
