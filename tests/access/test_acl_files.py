@@ -542,7 +542,8 @@ def test_the_memory_for_a_file_does_not_grow_with_its_lines(engine: sa.Engine) -
             tracemalloc.stop()
 
     peak_of(20)
-    few, many = peak_of(20), peak_of(300)
+    # The least of some runs: whatever else the process happens to keep at that moment counts as well.
+    few, many = min(peak_of(20) for _ in range(3)), min(peak_of(300) for _ in range(3))
     # A name takes some forty bytes until the doubles are found; a line that was kept would take five thousand.
     assert many - few < 1_000 * 300, (few, many)
 
