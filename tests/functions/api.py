@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import unquote, urlencode
+from urllib.parse import urlencode
 
 from cryptography.hazmat.primitives.asymmetric import rsa
 
@@ -16,6 +16,7 @@ from local.gateway import Gateway
 from local.gateway_event import HttpRequest
 from local.http_server import LoopbackServer
 from local.issuer import LocalIssuer, subject_of
+from local.leakcheck import decoded
 from local.ports import LOOPBACK, choose_port
 
 
@@ -34,8 +35,7 @@ class Reply:
     @property
     def everything(self) -> str:
         """Body and headers, with what is encoded in headers decoded as well."""
-        listed = "\n".join(f"{name}: {value}\n{unquote(value)}" for name, value in self.headers.items())
-        return f"{listed}\n{self.body.decode('utf-8', 'replace')}"
+        return decoded(self.headers, self.body)
 
 
 class Api:
