@@ -241,7 +241,7 @@ def _stored(world: World) -> dict[str, list[tuple[str, str, str]]]:
         sa.select(document_versions.c.title, document_parties.c.role, document_parties.c.name, parties.c.name)
         .join(document_parties, document_parties.c.version_id == document_versions.c.id)
         .join(parties, parties.c.id == document_parties.c.party_id)
-        .order_by(document_versions.c.title, document_parties.c.role)
+        .order_by(document_versions.c.title, document_parties.c.role, document_parties.c.name)
     )
     found: dict[str, list[tuple[str, str, str]]] = {}
     for title, *row in rows:
